@@ -1,0 +1,123 @@
+"""Field shapes: the few types a request may use, seen the same way by every surface."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+import typing
+from typing import Any
+
+import attrs
+
+from client.protocol import ids
+
+#: Types whose values the command line completes or resolves before they are sent.
+_PATHS = {ids.Folder: "folder", ids.FilePath: "file"}
+
+
+@attrs.frozen
+class Bounds:
+    """How small and how large: characters of a str, items of a list, the value of an int."""
+
+    least: int | None = None
+    most: int | None = None
+    line: bool = False  # no control characters, so that a terminal shows it as one harmless line
+
+
+#: Characters of one item of a list.
+ITEM = 200
+
+LINE = Bounds(least=1, most=200, line=True)
+LABEL = Bounds(most=200, line=True)
+TEXT = Bounds(most=64 * 1024)
+PATH = Bounds(least=1, most=4096)
+WORDS = Bounds(most=64)
+VERSION = Bounds(least=1)
+PAGE = Bounds(least=1, most=500)
+ID = Bounds(least=1, most=200, line=True)
+
+
+@attrs.frozen
+class Shape:
+    """One field of a request."""
+
+    name: str
+    help: str
+    required: bool
+    default: Any
+    kind: type  # str, int, float, bool or an Enum
+    many: bool
+    optional: bool
+    path: str  # "folder", "file" or ""
+    bounds: Bounds
+
+    @property
+    def choices(self) -> list[str] | None:
+        return [m.value for m in self.kind] if issubclass(self.kind, enum.Enum) else None
+
+
+@functools.cache
+def _shapes(cls: Any) -> tuple[Shape, ...]:
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return tuple(_shape(f, hints[f.name]) for f in attrs.fields(cls))
+
+
+def shapes(cls: type) -> tuple[Shape, ...]:
+    """The fields of a request, in order. Raises ``TypeError`` on what no surface can show."""
+    return _shapes(cls)
+
+
+def _shape(field: attrs.Attribute[Any], hint: Any) -> Shape:
+    if typing.get_origin(hint) is not typing.Annotated:
+        raise TypeError(f"{field.name}: write Annotated[{hint!r}, 'one line of help', Bounds(...)]")
+    hint, help_line, *rest = typing.get_args(hint)
+    optional = many = False
+    if typing.get_origin(hint) in (types.UnionType, typing.Union) and type(None) in hint.__args__:
+        (hint,) = (a for a in hint.__args__ if a is not type(None))
+        optional = True
+    if typing.get_origin(hint) is list:
+        (hint,) = typing.get_args(hint)
+        many = True
+    path = _PATHS.get(hint, "")
+    hint = getattr(hint, "__supertype__", hint)
+    if not (hint in (str, int, float, bool) or (isinstance(hint, type) and issubclass(hint, enum.Enum))):
+        raise TypeError(f"{field.name}: {hint!r} is not a shape a surface can show")
+    return Shape(
+        name=field.name,
+        help=help_line,
+        required=field.default is attrs.NOTHING,
+        default=_default(field),
+        kind=hint,
+        many=many,
+        optional=optional,
+        path=path,
+        bounds=rest[0] if rest else Bounds(),
+    )
+
+
+def _default(field: attrs.Attribute[Any]) -> Any:
+    if field.default is attrs.NOTHING:
+        return None
+    if isinstance(field.default, attrs.Factory):  # type: ignore[arg-type]
+        return typing.cast("Any", field.default).factory()
+    return field.default
+
+
+def outside(shape: Shape, value: Any) -> str:
+    """Why ``value`` is outside the bounds of ``shape``, or an empty string."""
+    if value is None:
+        return ""
+    b = shape.bounds
+    size: float = value if isinstance(value, (int, float)) else len(value)
+    unit = "" if isinstance(value, (int, float)) else " items" if shape.many else " characters"
+    if b.most is not None and size > b.most:
+        return f"at most {b.most}{unit}"
+    if b.least is not None and size < b.least:
+        return f"at least {b.least}{unit}"
+    texts: list[Any] = value if isinstance(value, list) else [value]
+    if shape.many and any(isinstance(t, str) and len(t) > ITEM for t in texts):
+        return f"at most {ITEM} characters an item"
+    if (b.line or shape.many) and any(isinstance(t, str) and not t.isprintable() for t in texts):
+        return "one line without control characters"
+    return ""

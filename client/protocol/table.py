@@ -1,0 +1,43 @@
+"""The operation table: everything the daemon can be asked to do, in one tuple."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from client.protocol import agent, event, membership, node, project, team
+from client.protocol.operation import Operation, Request
+from client.protocol.shape import shapes
+
+OPERATIONS: tuple[Operation, ...] = (
+    *agent.OPERATIONS,
+    *event.OPERATIONS,
+    *membership.OPERATIONS,
+    *node.OPERATIONS,
+    *project.OPERATIONS,
+    *team.OPERATIONS,
+)
+BY_NAME: dict[str, Operation] = {op.name: op for op in OPERATIONS}
+BY_REQUEST: dict[type[Request[Any]], Operation] = {op.request: op for op in OPERATIONS}
+
+
+def digest() -> str:
+    """A short digest of everything a client must agree on to ask: names, fields, defaults, planes, codes."""
+    rows = [
+        (
+            op.name,
+            op.effect,
+            sorted(op.planes),
+            sorted(op.codes),
+            [
+                (s.name, s.kind.__name__, s.required, s.many, s.optional, repr(s.default), s.choices)
+                for s in shapes(op.request)
+            ],
+        )
+        for op in OPERATIONS
+    ]
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16]
+
+
+DIGEST = digest()

@@ -1,0 +1,10 @@
+"""``python -I -m daemon``: run the daemon in the foreground; ``restore FILE`` puts a backup in place."""
+
+from __future__ import annotations
+
+import sys
+
+if __name__ == "__main__":
+    from daemon.command import main
+
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,33 @@
+"""Why a daemon did not start. Each has a code, a sentence, and what lifts it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+
+class StartCode(enum.StrEnum):
+    """Printed on stderr by a daemon that ends before it serves anybody."""
+
+    HOME_UNSAFE = "HOME_UNSAFE"
+    NODE_DAEMON_ALREADY_RUNNING = "NODE_DAEMON_ALREADY_RUNNING"
+    SOCKET_PATH_TAKEN = "SOCKET_PATH_TAKEN"
+    STORE_NEWER = "STORE_NEWER"
+    STORE_UNUSABLE = "STORE_UNUSABLE"
+
+
+MEANINGS: Mapping[StartCode, str] = {
+    StartCode.HOME_UNSAFE: "FIRM_HOME is not a folder that only its owner can use.",
+    StartCode.NODE_DAEMON_ALREADY_RUNNING: "Another daemon holds this FIRM_HOME.",
+    StartCode.SOCKET_PATH_TAKEN: "Something that is not ours stands where a socket belongs.",
+    StartCode.STORE_NEWER: "The database was written by a newer firm; nothing was changed.",
+    StartCode.STORE_UNUSABLE: "The database cannot be opened for writing.",
+}
+
+
+class CannotStart(Exception):
+    """Ends the process with exit status 1; nothing was changed."""
+
+    def __init__(self, code: StartCode, what: str, lifted_by: str) -> None:
+        super().__init__(f"{code}: {what}. To lift it: {lifted_by}.")
+        self.code = code

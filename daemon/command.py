@@ -1,0 +1,43 @@
+"""The daemon's own command line: ``run`` and ``restore FILE``. People use ``firm node`` instead."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from daemon import instance
+from daemon import main as daemon_main
+from daemon.cannot_start import CannotStart
+from daemon.config import from_environment
+from store.maintenance import BadBackup, Unusable, restore
+from store.migrate import NotOurs, TooNew
+
+USAGE = "usage: firm-daemon [run | restore FILE]"
+
+
+def main(arguments: list[str]) -> int:
+    match arguments:
+        case [] | ["run"]:
+            return daemon_main.run()
+        case ["restore", file]:
+            return _restore(Path(file).absolute())
+        case _:
+            print(USAGE, file=sys.stderr)
+            return 2
+
+
+def _restore(file: Path) -> int:
+    config = from_environment()
+    try:
+        instance.prepare_home(config.home)
+        lock = instance.take_lock(config.home)
+        row = restore(config.database, file)
+    except CannotStart as refusal:
+        print(refusal, file=sys.stderr)
+        return 1
+    except (BadBackup, NotOurs, TooNew, Unusable) as error:
+        print(f"FILE_UNUSABLE: {file} cannot be restored: {error}. Nothing was changed.", file=sys.stderr)
+        return 1
+    print(f"restored {file}; store_id={row.store_id} generation_floor={row.generation_floor}")
+    del lock
+    return 0

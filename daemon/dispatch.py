@@ -1,0 +1,203 @@
+"""One request, from ask to answer. Every surface ends here.
+
+Order: known operation, plane, shape, draining; then, inside the unit: authority, remembered reply, the verb. So
+whoever may not do a thing learns nothing from a key, and a key answers before state is looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+import attrs
+
+from client.protocol import codec
+from client.protocol.codec import Ask
+from client.protocol.operation import Effect, Operation
+from client.protocol.refusals import Code, Refusal
+from client.protocol.table import BY_NAME
+from daemon.call import Call
+from daemon.handlers import FOLDERS, GUARDS, HANDLERS
+from daemon.operations.quarantine import unreadable
+from daemon.outside import look_at_folder
+from store import quarantine, replies
+from store.batch import Unit
+from store.database import StorageFault, Store
+from store.tx import Tx, Unreadable
+
+log = logging.getLogger(__name__)
+
+#: Sends one frame to the peer that asked.
+Reply = Callable[[bytes], None]
+#: Runs what cannot be answered at once as a task of the peer's connection.
+Spawn = Callable[[Callable[[], Awaitable[None]]], None]
+#: Waits until the peer has read enough for another page of a stream.
+Room = Callable[[], Awaitable[None]]
+
+Live = Callable[[Call, Any], Awaitable[Any]]
+Stream = Callable[[Call, Any], AsyncIterator[Any]]
+
+
+@attrs.frozen
+class _Kept:
+    """What a unit of work leaves behind for its answer."""
+
+    body: bytes
+    replayed: bool
+
+
+@attrs.define
+class Dispatcher:
+    """``live`` and ``streams`` answer the operations of those effects; ``draining`` refuses what would begin."""
+
+    store: Store
+    live: Mapping[str, Live]
+    streams: Mapping[str, Stream]
+    draining: bool = False
+    _aside: set[str] = attrs.Factory(set)
+
+    def ask(self, call: Call, ask: Ask, reply: Reply, spawn: Spawn, room: Room) -> None:
+        """Answer ``ask`` through ``reply``: now, after the next commit, or out of a task."""
+        op = BY_NAME.get(ask.op)
+        if op is None:
+            lifted_by = "see what there is: firm --help; another version of firm may have it"
+            reply(_refuse(ask, Refusal(code=Code.UNKNOWN_OPERATION, about=ask.op[:200], lifted_by=lifted_by)))
+            return
+        request = self._admit(op, call, ask)
+        if isinstance(request, Refusal):
+            reply(_refuse(ask, request))
+        elif op.effect is Effect.READ:
+            reply(self._read(op, call, ask, request))
+        elif op.name in FOLDERS:
+            spawn(lambda: self._look_then_write(op, call, ask, request, reply))
+        elif op.effect is Effect.WRITE:
+            self._write(op, call, ask, request, reply)
+        elif op.effect is Effect.STREAM:
+            spawn(lambda: self._stream(op, call, ask, request, reply, room))
+        else:
+            spawn(lambda: self._live(op, call, ask, request, reply))
+
+    def _admit(self, op: Operation, call: Call, ask: Ask) -> Any:
+        if call.plane not in op.planes:
+            planes = " or ".join(sorted(op.planes))
+            lifted_by = f"ask as {planes}; this connection is {call.plane}"
+            return Refusal(code=Code.NOT_AUTHORIZED, about=op.name, lifted_by=lifted_by)
+        if self.draining and op.effect not in {Effect.READ, Effect.SCAN} and op.name != "node.status":
+            lifted_by = "ask again when it has started: firm node start"
+            return Refusal(code=Code.NODE_DAEMON_DRAINING, about="node", lifted_by=lifted_by)
+        return codec.from_plain(ask.body, op.request)
+
+    def _read(self, op: Operation, call: Call, ask: Ask, request: Any) -> bytes:
+        def run(tx: Tx) -> Any:
+            answer = HANDLERS[op.name](tx, call, request)
+            self._set_aside(tx.unreadable, call)
+            return answer
+
+        try:
+            outcome = self.store.look(run)
+        except Exception as error:  # noqa: BLE001 — one request's failure is that request's answer
+            outcome = self._failure(op, call, error)
+        if isinstance(outcome, Refusal):
+            return _refuse(ask, outcome)
+        return codec.answer_frame(ask.id, codec.packb(outcome), seq=self.store.seq)
+
+    async def _look_then_write(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply) -> None:
+        facts = await look_at_folder(FOLDERS[op.name](request))
+        if isinstance(facts, Refusal):
+            reply(_refuse(ask, facts))
+        else:
+            self._write(op, attrs.evolve(call, facts=facts), ask, request, reply)
+
+    def _write(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply) -> None:
+        guard, verb = GUARDS.get(op.name), HANDLERS[op.name]
+        mark = replies.mark(call.actor, op.name, ask.key) if ask.key else b""
+        digest = codec.body_digest(ask.body) if ask.key else b""
+
+        def run(tx: Tx) -> _Kept | Refusal:
+            if guard is not None and (refusal := guard(tx, call, request)):
+                return refusal
+            if mark and (first := replies.find(tx, mark)):
+                return _Kept(first.answer, replayed=True) if first.digest == digest else _reused(ask)
+            outcome = verb(tx, call, request)
+            if isinstance(outcome, Refusal):
+                return outcome
+            body = codec.packb(outcome)
+            if mark:
+                replies.keep(tx, mark, digest=digest, answer=body, at=call.now)
+            return _Kept(body, replayed=False)
+
+        def done(unit: Unit) -> None:
+            outcome = unit.outcome
+            if isinstance(outcome, BaseException):
+                outcome = self._failure(op, call, outcome)
+            if isinstance(outcome, Refusal):
+                reply(_refuse(ask, outcome))
+            else:
+                seq = unit.seq or self.store.seq
+                reply(codec.answer_frame(ask.id, outcome.body, seq=seq, replayed=outcome.replayed))
+
+        self.store.submit(Unit(run, done))
+
+    async def _live(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply) -> None:
+        try:
+            outcome = await self.live[op.name](call, request)
+        except Exception as error:  # noqa: BLE001 — one request's failure is that request's answer
+            outcome = self._failure(op, call, error)
+        if isinstance(outcome, Refusal):
+            reply(_refuse(ask, outcome))
+        else:
+            reply(codec.answer_frame(ask.id, codec.packb(outcome), seq=self.store.seq))
+
+    async def _stream(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply, room: Room) -> None:
+        try:
+            async for outcome in self.streams[op.name](call, request):
+                if isinstance(outcome, Refusal):
+                    reply(_refuse(ask, outcome))
+                    return
+                reply(codec.answer_frame(ask.id, codec.packb(outcome), seq=self.store.seq, more=True))
+                await room()
+        except Exception as error:  # noqa: BLE001 — one request's failure is that request's answer
+            reply(_refuse(ask, self._failure(op, call, error)))
+
+    def _failure(self, op: Operation, call: Call, error: BaseException) -> Refusal:
+        if isinstance(error, Unreadable):
+            self._set_aside([error], call)
+            return unreadable(error)
+        if isinstance(error, StorageFault):
+            return error.refusal
+        incident = secrets.token_hex(4)
+        log.error("%s failed, incident %s", op.name, incident, exc_info=error)
+        lifted_by = f"read the log at incident {incident} (firm node logs) and report it; asking again is safe"
+        return Refusal(code=Code.INTERNAL, about=op.name, lifted_by=lifted_by)
+
+    def _set_aside(self, found: list[Unreadable], call: Call) -> None:
+        """Name records that do not decode, in a unit of their own: the request goes on."""
+        for error in found:
+            if error.record in self._aside:
+                continue
+            self._aside.add(error.record)
+            log.error("quarantined %s: %s", error.record, error.why)
+
+            def add(tx: Tx, error: Unreadable = error) -> None:
+                quarantine.add(tx, error, at=call.now)
+
+            self.store.submit(Unit(add, _noted))
+
+
+def _noted(unit: Unit) -> None:
+    if not unit.kept:
+        log.error("could not record a quarantine: %s", unit.outcome)
+
+
+def _refuse(ask: Ask, refusal: Refusal) -> bytes:
+    return codec.refusal_frame(ask.id, refusal)
+
+
+def _reused(ask: Ask) -> Refusal:
+    return Refusal(
+        code=Code.IDEMPOTENCY_KEY_REUSED,
+        about=ask.key,
+        lifted_by="use a new key for another request; repeat the first one word for word to see its answer",
+    )

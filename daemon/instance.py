@@ -1,0 +1,215 @@
+"""One daemon a home: the folder and its modes, the lock, the secrets, the sockets, and what is written of them.
+
+The lock is a ``flock`` on the folder itself: a lock file could be deleted and taken twice. It is held as long as
+the process lives, so there is no lease to renew and no pid to believe. Only a socket of our own is ever
+replaced: its inode stands in ``node.json`` and nobody listens on it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import secrets
+import socket
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from client.paths import run_folder
+from daemon.cannot_start import CannotStart, StartCode
+
+_BACKLOG = 4096
+_SD_FIRST = 3
+
+
+def prepare_home(home: Path) -> None:
+    """Make the folder, or refuse one that others can use."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotStart(
+            StartCode.HOME_UNSAFE, f"{home}: {error.strerror}", "set FIRM_HOME to a folder you can make"
+        ) from error
+    check_private(home, StartCode.HOME_UNSAFE)
+
+
+def check_private(folder: Path, code: StartCode) -> None:
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise CannotStart(code, f"{folder} is not a folder", "move it away or choose another FIRM_HOME")
+    if found.st_uid != os.geteuid():
+        raise CannotStart(code, f"{folder} belongs to uid {found.st_uid}", "choose a FIRM_HOME of your own")
+    if found.st_mode & 0o077:
+        raise CannotStart(code, f"{folder} has mode {found.st_mode & 0o777:o}", f"chmod 700 {folder}")
+
+
+def take_lock(home: Path) -> int:
+    """The descriptor that holds the lock; closing it, or dying, lets go."""
+    fd = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(fd)
+        if error.errno != errno.EWOULDBLOCK:
+            raise
+        raise CannotStart(
+            StartCode.NODE_DAEMON_ALREADY_RUNNING,
+            f"{home} is held",
+            "use the daemon that runs, or firm node stop",
+        ) from error
+    return fd
+
+
+def secret(home: Path, name: str) -> str:
+    """A secret of this node, made on first use: 64 hex digits in a file only its owner reads."""
+    path = home / name
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        check_file(path)
+        text = path.read_text("ascii").strip()
+        if len(text) != 64:  # noqa: PLR2004 — 32 bytes in hex
+            raise CannotStart(
+                StartCode.HOME_UNSAFE, f"{path} is damaged", f"remove {path}; a new one is made"
+            ) from None
+        return text
+    with os.fdopen(fd, "w", encoding="ascii") as file:
+        text = secrets.token_hex(32)
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return text
+
+
+def check_file(path: Path) -> None:
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise CannotStart(StartCode.HOME_UNSAFE, f"{path} can be used by others", f"chmod 600 {path}")
+
+
+@attrs.frozen
+class Door:
+    """A listening socket and the path clients find it under. ``inode`` is None where it is not ours to remove."""
+
+    sock: socket.socket
+    path: Path
+    inode: list[int] | None
+    member: bool  # knows sessions only
+
+
+@attrs.frozen
+class Doors:
+    """``node`` knows every plane, ``member`` knows sessions only."""
+
+    node: Door
+    member: Door
+
+    @property
+    def both(self) -> tuple[Door, Door]:
+        return self.node, self.member
+
+
+def open_doors(home: Path, environment: Mapping[str, str]) -> Doors:
+    """Listen: on sockets a service manager gave us, else on our own. Call with the lock held."""
+    given = _given(environment)
+    if given is not None:
+        return given
+    folder = Path(run_folder(str(home)))
+    folder.mkdir(mode=0o700, exist_ok=True)
+    check_private(folder, StartCode.SOCKET_PATH_TAKEN)
+    ours = _recorded(home)
+    bound = [_bind(folder / name, ours) for name in ("node.sock", "member.sock")]
+    # Written before the names change hands, so that a crash in between leaves no socket that nobody owns up to.
+    _write(home, {"sockets": ours + [_inode(temporary) for _, temporary, _ in bound]})
+    node, member = (_name(*each) for each in bound)
+    return Doors(node, member)
+
+
+def _name(sock: socket.socket, temporary: Path, final: Path) -> Door:
+    """Give a socket that listens already its name: nobody ever finds one that does not answer."""
+    inode = _inode(temporary)
+    temporary.rename(final)
+    return Door(sock, final, inode, final.name == "member.sock")
+
+
+def _bind(final: Path, ours: list[list[int]]) -> tuple[socket.socket, Path, Path]:
+    if os.path.lexists(final) and (_inode(final) not in ours or _answers(final)):
+        raise CannotStart(
+            StartCode.SOCKET_PATH_TAKEN,
+            f"{final} is there and not ours",
+            f"see who uses it (ss -xlp), then remove {final}",
+        )
+    temporary = final.with_name(f".{final.name}.{secrets.token_hex(4)}")
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    sock.bind(str(temporary))
+    temporary.chmod(0o600)
+    sock.listen(_BACKLOG)
+    return sock, temporary, final
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as probe:
+        probe.setblocking(False)  # noqa: FBT003 — the standard library's own signature
+        return probe.connect_ex(str(path)) not in {errno.ECONNREFUSED, errno.ENOENT}
+
+
+def _inode(path: Path) -> list[int]:
+    found = path.lstat()
+    return [found.st_dev, found.st_ino]
+
+
+def _recorded(home: Path) -> list[list[int]]:
+    try:
+        found = json.loads((home / "node.json").read_text("utf-8"))
+        return [[int(dev), int(ino)] for dev, ino in found.get("sockets", [])]
+    except (OSError, ValueError, TypeError, AttributeError):
+        return []
+
+
+def _given(environment: Mapping[str, str]) -> Doors | None:
+    """The sockets of ``LISTEN_FDS``, told apart by their names on disk."""
+    if environment.get("LISTEN_PID") != str(os.getpid()):
+        return None
+    found: dict[str, Door] = {}
+    for fd in range(_SD_FIRST, _SD_FIRST + int(environment.get("LISTEN_FDS", "0"))):
+        os.set_inheritable(fd, False)  # noqa: FBT003 — the standard library's own signature
+        sock = socket.socket(fileno=fd)
+        path = Path(str(sock.getsockname()))
+        found[path.name] = Door(sock, path, None, path.name == "member.sock")
+    if set(found) != {"node.sock", "member.sock"}:
+        raise CannotStart(
+            StartCode.SOCKET_PATH_TAKEN,
+            f"the service manager gave {sorted(found) or 'no sockets'}",
+            "install the units of this build: firm node install",
+        )
+    return Doors(found["node.sock"], found["member.sock"])
+
+
+def publish(home: Path, doors: Doors, facts: Mapping[str, Any]) -> None:
+    """Write ``node.json``: where the doors are and who holds the lock. Clients read it."""
+    own = [door.inode for door in doors.both if door.inode is not None]
+    where = {"socket": str(doors.node.path), "member_socket": str(doors.member.path)}
+    _write(home, {**facts, **where, "sockets": own})
+
+
+def _write(home: Path, content: Mapping[str, Any]) -> None:
+    temporary = home / ".node.json.new"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(home / "node.json")
+
+
+def close_doors(doors: Doors) -> None:
+    """Remove the names that are still ours, then stop listening."""
+    for door in doors.both:
+        if door.inode is not None and os.path.lexists(door.path) and _inode(door.path) == door.inode:
+            door.path.unlink()
+        door.sock.close()

@@ -1,0 +1,39 @@
+"""Cursors: opaque, bound to one store and one query, refused by name when they no longer fit."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+
+from client.protocol.ids import StoreId
+from client.protocol.refusals import Code, Refusal
+
+_MARK = 6
+
+
+def write(position: int, store_id: StoreId, *query: object) -> str:
+    """A cursor that continues ``query`` behind ``position``."""
+    raw = _mark(store_id, query) + position.to_bytes(8, "big")
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def read(cursor: str, store_id: StoreId, *query: object) -> int | Refusal:
+    """The position in ``cursor``; 0 for an empty one."""
+    if not cursor:
+        return 0
+    try:
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != _MARK + 8 or raw[:_MARK] != _mark(store_id, query):
+        return Refusal(
+            code=Code.CURSOR_INVALID,
+            about="cursor",
+            lifted_by="begin again without a cursor; one fits only the query and the store that gave it",
+        )
+    return int.from_bytes(raw[_MARK:], "big")
+
+
+def _mark(store_id: StoreId, query: tuple[object, ...]) -> bytes:
+    return hashlib.blake2b(repr((store_id, *query)).encode(), digest_size=_MARK).digest()

@@ -1,0 +1,233 @@
+"""The composition root: builds values, opens the nursery tree, and closes it in order.
+
+Order of a start: private folder, lock, secrets, store (migrated, next daemon generation committed), doors,
+``node.json``, READY. Order of an end: STOPPING, doors closed, connections answered within a bound, the last commit,
+the store closed, the lock let go by the end of the process.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from client.protocol import codec
+from client.protocol.hello import PROTOCOL, Hello, Welcome
+from client.protocol.refusals import Refusal
+from client.protocol.table import DIGEST
+from daemon import instance, logs
+from daemon.build import COMMIT, VERSION
+from daemon.call import Call
+from daemon.cannot_start import CannotStart, StartCode
+from daemon.config import Config, from_environment
+from daemon.dispatch import Dispatcher
+from daemon.health import Health, now
+from daemon.instance import Door, Doors
+from daemon.live import Live
+from daemon.notify import Notifier
+from daemon.peer import Peer, Process, resolve
+from daemon.relay import Relay
+from daemon.socket import Counts, Server, serve
+from store import maintenance, node
+from store.database import Store
+from store.maintenance import Opened
+from store.migrate import NotOurs, TooNew
+from store.tx import Tx
+
+log = logging.getLogger(__name__)
+
+#: Seconds that connections may take to end once the daemon stops.
+GRACE_SECONDS = 15
+_DAY_SECONDS = 24 * 3600
+
+
+def run() -> int:
+    """The daemon as a process: its exit status."""
+    config = from_environment()
+    logs.set_up(config.environment)
+    try:
+        instance.prepare_home(config.home)
+        lock = instance.take_lock(config.home)
+        secrets = instance.secret(config.home, "operator.key"), instance.secret(config.home, "node.secret")
+        opened = open_store(config.database)
+    except CannotStart as refusal:
+        print(refusal, file=sys.stderr)  # noqa: T201 — the person who started it reads this
+        return 1
+    _raise_descriptors()
+    try:
+        trio.run(_daemon, config, secrets[0], opened)
+    except CannotStart as refusal:
+        print(refusal, file=sys.stderr)  # noqa: T201 — the person who started it reads this
+        return 1
+    os.close(lock)
+    return 0
+
+
+def open_store(path: Path) -> Opened:
+    """The migrated store with the next daemon generation begun, or the reason to end."""
+    try:
+        return maintenance.take(path)
+    except TooNew as error:
+        raise CannotStart(
+            StartCode.STORE_NEWER,
+            f"{path} has schema {error.found}, this firm knows up to {error.known}",
+            "use the newer firm, or restore a backup made by this one",
+        ) from error
+    except NotOurs as error:
+        raise CannotStart(StartCode.STORE_UNUSABLE, f"{path} is not a firm database", "move it away") from error
+    except maintenance.Unusable as error:
+        raise CannotStart(
+            StartCode.STORE_UNUSABLE,
+            f"{path}: {error}",
+            "look at the disk, or restore: firm node restore FILE",
+        ) from error
+
+
+async def _daemon(config: Config, operator_key: str, opened: Opened) -> None:
+    health, relay, counts, stopping = Health(), Relay(), Counts(), trio.Event()
+    notifier = Notifier(config.environment)
+    doors = instance.open_doors(config.home, config.environment)
+    store = Store(config.database, crash=crash_at(config.crash_at))
+    store.committed, store.ended = relay.announce, health.batch_ended
+    live = Live(
+        store=store,
+        relay=relay,
+        health=health,
+        opened=opened,
+        doors=doors,
+        home=config.home,
+        started_at=now(),
+        counts=counts,
+        stopping=stopping,
+    )
+    dispatcher = Dispatcher(store, live.answers, live.streams)
+    server = _server(config, operator_key, opened, dispatcher, stopping, counts)
+    try:
+        async with trio.open_nursery() as services:
+            await services.start(store.serve)
+            services.start_soon(notifier.keep_alive)
+            services.start_soon(_forget, store)
+            if opened.unclean:
+                services.start_soon(_check, store, health)
+            async with trio.open_nursery() as connections:
+                async with trio.open_nursery() as listeners:
+                    await listeners.start(serve, server, doors.node, connections)
+                    await listeners.start(serve, server, doors.member, connections)
+                    listeners.start_soon(_signals, stopping)
+                    _ready(config, doors, opened, notifier)
+                    await stopping.wait()
+                    dispatcher.draining = True
+                    notifier.tell("STOPPING=1")
+                    instance.close_doors(doors)
+                    listeners.cancel_scope.cancel(reason="the daemon stops")
+                connections.cancel_scope.deadline = trio.current_time() + GRACE_SECONDS
+            left = await store.write(node.leave)
+            if isinstance(left, Refusal):
+                log.error("could not record the clean end: %s", left.code)
+            services.cancel_scope.cancel(reason="the daemon stops")
+    finally:
+        store.close()
+    log.info("ended daemon_gen=%d seq=%d", opened.row.daemon_gen, store.seq)
+
+
+def _server(
+    config: Config, key: str, opened: Opened, dispatcher: Dispatcher, stopping: trio.Event, counts: Counts
+) -> Server:
+    row = opened.row
+
+    def admit(process: Process, hello: Hello, door: Door) -> Peer | Refusal:
+        return resolve(process, hello, operator_key=key, member_door=door.member)
+
+    def welcome(peer: Peer) -> bytes:
+        said = Welcome(
+            protocol=PROTOCOL,
+            table=DIGEST,
+            plane=peer.plane,
+            actor=peer.actor,
+            node_id=row.node_id,
+            store_id=row.store_id,
+            daemon_gen=row.daemon_gen,
+            version=VERSION,
+            firm_bin=config.firm_bin,
+        )
+        return codec.packb({"hello": codec.to_plain(said)})
+
+    def call(peer: Peer) -> Call:
+        return Call(
+            plane=peer.plane,
+            actor=peer.actor,
+            now=now(),
+            node_id=row.node_id,
+            store_id=row.store_id,
+            agent_member_id=peer.agent_member_id,
+        )
+
+    return Server(dispatcher, admit, welcome, call, stopping, counts)
+
+
+def _ready(config: Config, doors: Doors, opened: Opened, notifier: Notifier) -> None:
+    facts = {"daemon_gen": opened.row.daemon_gen, "pid": os.getpid(), "version": VERSION, "commit": COMMIT}
+    instance.publish(config.home, doors, {**facts, "firm_bin": config.firm_bin, "table": DIGEST})
+    notifier.tell("READY=1")
+    if config.ready_fd is not None:
+        os.write(config.ready_fd, b"ready\n")
+        os.close(config.ready_fd)
+    log.info("ready daemon_gen=%d home=%s", opened.row.daemon_gen, config.home)
+
+
+async def _signals(stopping: trio.Event) -> None:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
+        async for number in received:
+            log.info("stopping on %s", signal.Signals(number).name)
+            stopping.set()
+
+
+async def _check(store: Store, health: Health) -> None:
+    """After an unclean end: look at the whole file, while peers are served."""
+    found = await trio.to_thread.run_sync(maintenance.check, store.path)
+    if found:
+        log.error("integrity check: %s", "; ".join(found))
+        store.stop_writing()
+        lifted_by = "stop the daemon and restore a backup: firm node restore FILE"
+        health.meet("STORE_CORRUPT", f"integrity check: {'; '.join(found[:3])}", lifted_by)
+
+
+async def _forget(store: Store) -> None:
+    """Once a day of running, and at the start: drop remembered replies that are older than they are kept."""
+    while True:
+        forgotten: Any = 1
+        while isinstance(forgotten, int) and forgotten > 0:
+            forgotten = await store.write(_forget_some)
+        await trio.sleep(_DAY_SECONDS)
+
+
+def _forget_some(tx: Tx) -> int:
+    return maintenance.forget_replies(tx, now=now())
+
+
+def crash_at(named: str) -> Callable[[str], None]:
+    """A function that kills this process at the named boundary, the N-th time it is reached: NAME or NAME:N."""
+    name, _, nth = named.partition(":")
+    left = int(nth) if nth.isdigit() else 1
+
+    def reach(point: str) -> None:
+        nonlocal left
+        if point == name:
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return reach
+
+
+def _raise_descriptors() -> None:
+    """One descriptor a peer and one more for its pidfd: the usual soft limit of 1 024 is soon reached."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

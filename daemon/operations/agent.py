@@ -1,0 +1,120 @@
+"""Handlers for ``agent.*``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from client.protocol.agent import (
+    AgentMember,
+    AgentMemberPage,
+    AgentStatus,
+    CreateAgent,
+    ListAgents,
+    PauseAgent,
+    ResumeAgent,
+    RetireAgent,
+    ShowAgent,
+    UpdateAgent,
+)
+from client.protocol.ids import AgentMemberId, new_id
+from client.protocol.membership import MembershipRole
+from client.protocol.refusals import Refusal
+from daemon.call import Call
+from daemon.kernel import cursor
+from daemon.kernel.agent import AGENT, AgentCause, name_taken, retired, sole_host
+from daemon.kernel.membership import MembershipCause
+from daemon.kernel.version import moved
+from daemon.operations import find, membership
+from store import agent as agents
+from store import membership as memberships
+from store.agent import AGENTS
+from store.tx import Tx
+
+
+def create(tx: Tx, call: Call, ask: CreateAgent) -> AgentMember:
+    made = AgentMember(
+        id=AgentMemberId(new_id()),
+        version=1,
+        name=ask.name,
+        description=ask.description,
+        role=ask.role,
+        capabilities=ask.capabilities,
+        skills=ask.skills,
+        profile=ask.profile,
+        model=ask.model,
+        workspace=ask.workspace,
+        ceiling=ask.ceiling,
+        status=AgentStatus.ACTIVE,
+        created_by=call.actor,
+        created_at=call.now,
+        updated_at=call.now,
+    )
+    return AGENTS.insert(tx, made, kind="created", actor=call.actor, at=call.now)
+
+
+def list_(tx: Tx, call: Call, ask: ListAgents) -> AgentMemberPage | Refusal:
+    query = ("agent.list", ask.status)
+    after = cursor.read(ask.cursor, call.store_id, *query)
+    if isinstance(after, Refusal):
+        return after
+    items, last = agents.list_page(tx, status=ask.status, after=after, limit=ask.limit)
+    return AgentMemberPage(items=items, next=cursor.write(last, call.store_id, *query) if last else None)
+
+
+def show(tx: Tx, call: Call, ask: ShowAgent) -> AgentMember | Refusal:
+    return find.agent(tx, ask.agent_member_id)
+
+
+_UPDATABLE = ("name", "description", "role", "profile", "model", "workspace", "ceiling")
+
+
+def update(tx: Tx, call: Call, ask: UpdateAgent) -> AgentMember | Refusal:
+    agent = find.agent(tx, ask.agent_member_id)
+    if isinstance(agent, Refusal):
+        return agent
+    about = f"agent/{agent.id}"
+    if refusal := moved(about, current=agent.version, expected=ask.expected_version) or retired(agent):
+        return refusal
+    changes: dict[str, Any] = {name: value for name in _UPDATABLE if (value := getattr(ask, name)) is not None}
+    if ask.name is not None:
+        for part in memberships.open_of_agent(tx, agent.id):
+            other = memberships.namesake(tx, part.team_id, agent.id, ask.name)
+            if other is not None:
+                return name_taken(ask.name, other, part.team_id)
+    return AGENTS.change(tx, agent, kind="updated", actor=call.actor, at=call.now, **changes)
+
+
+def pause(tx: Tx, call: Call, ask: PauseAgent) -> AgentMember | Refusal:
+    return _move(tx, call, ask, AgentCause.PAUSE)
+
+
+def resume(tx: Tx, call: Call, ask: ResumeAgent) -> AgentMember | Refusal:
+    return _move(tx, call, ask, AgentCause.RESUME)
+
+
+def retire(tx: Tx, call: Call, ask: RetireAgent) -> AgentMember | Refusal:
+    after = _move(tx, call, ask, AgentCause.RETIRE)
+    if isinstance(after, Refusal):
+        return after
+    if refusal := sole_host(memberships.active_teams_hosted_by(tx, after.id)):
+        return refusal
+    for part in memberships.open_of_agent(tx, after.id):
+        if part.role is MembershipRole.HOST:
+            continue  # the Host of a team that is set aside stays its Host, until somebody takes over
+        ended = membership.end(tx, call, part, MembershipCause.LEAVE, "retired")
+        if isinstance(ended, Refusal):
+            return ended
+    return after
+
+
+def _move(tx: Tx, call: Call, ask: PauseAgent | ResumeAgent | RetireAgent, cause: AgentCause) -> AgentMember | Refusal:
+    agent = find.agent(tx, ask.agent_member_id)
+    if isinstance(agent, Refusal):
+        return agent
+    about = f"agent/{agent.id}"
+    if refusal := moved(about, current=agent.version, expected=ask.expected_version):
+        return refusal
+    status = AGENT.after(agent.status, cause, about)
+    if isinstance(status, Refusal):
+        return status
+    return AGENTS.change(tx, agent, kind=cause.value, actor=call.actor, at=call.now, status=status)

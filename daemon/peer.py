@@ -1,0 +1,126 @@
+"""Who a peer is: the kernel's word about its process, then what it shows. Never an argument or a name.
+
+The operator plane needs the daemon's own uid, the operator key, and no sign of a session: no session mark in the
+peer's environment and no such process among its ancestors, and not the daemon itself. For an unconfined
+session this stops mistakes, not malice: a process of the same uid can read the key.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from pathlib import Path
+
+import attrs
+import trio
+
+from client.protocol.hello import PROTOCOL, Hello, same
+from client.protocol.ids import AgentMemberId
+from client.protocol.operation import Plane
+from client.protocol.refusals import Code, Refusal
+
+_SO_PEERPIDFD = 77  # Linux 6.5; not yet in the socket module
+_SESSION_MARKS = (b"FIRM_MEMBER_RUN_ID=", b"FIRM_SESSION=")
+_DEPTH = 64
+
+BOUNDARY = (
+    "An unconfined process of the same user can read the operator key and the database, and can leave our process "
+    "tree. For such sessions the operator plane stops mistakes, not malice."
+)
+
+
+@attrs.frozen
+class Process:
+    """A process the kernel named. ``fd`` is its pidfd: while it is held the pid cannot mean another process."""
+
+    pid: int
+    uid: int
+    fd: int
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+@attrs.frozen
+class Peer:
+    """A connection's plane and actor, for all of its life."""
+
+    plane: Plane
+    actor: str
+    pid: int
+    agent_member_id: AgentMemberId | None = None
+
+
+def process_of(sock: socket.socket | trio.socket.SocketType) -> Process | None:
+    """The process at the other end, or None when it is gone already."""
+    pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    try:
+        fd = sock.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
+    except OSError:
+        try:
+            fd = os.pidfd_open(pid)
+        except OSError:
+            return None
+    return Process(pid, uid, fd)
+
+
+def resolve(process: Process, hello: Hello, *, operator_key: str, member_door: bool) -> Peer | Refusal:
+    """The plane this peer holds from now on, or why it holds none."""
+    if hello.protocol != PROTOCOL:
+        return Refusal(
+            code=Code.PROTOCOL_UNSUPPORTED,
+            about="hello",
+            lifted_by=f"use a client of this daemon's build; it speaks protocol {PROTOCOL}",
+        )
+    if hello.capability:
+        return Refusal(
+            code=Code.CAPABILITY_DENIED,
+            about="capability",
+            lifted_by="no session is open that this capability could belong to; a launch gives a session its own",
+        )
+    if member_door:
+        return _denied("show a capability: this socket knows sessions only")
+    if not hello.key or not same(hello.key, operator_key):
+        return _denied("show the operator key, which stands in operator.key in FIRM_HOME")
+    if sign := session_sign(process.pid, os.getpid()):
+        return _denied(f"ask from a shell of your own: {sign}")
+    return Peer(Plane.OPERATOR, "operator", process.pid)
+
+
+def session_sign(pid: int, daemon: int) -> str:
+    """What says that ``pid`` belongs to a session or to the daemon, or an empty string."""
+    at = pid
+    for _ in range(_DEPTH):
+        if at == daemon:
+            return "the daemon is among this process's ancestors"
+        if at <= 1:
+            return ""
+        if _marked(at):
+            return f"process {at} carries the mark of a session"
+        parent = _parent(at)
+        if parent is None:
+            return f"process {at} ended while it was looked at"
+        at = parent
+    return f"process {pid} has more than {_DEPTH} ancestors"
+
+
+def _marked(pid: int) -> bool:
+    """An environment we may not read belongs to another user or a privileged program, so to no session of ours."""
+    try:
+        environ = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+    return any(entry.startswith(_SESSION_MARKS) for entry in environ.split(b"\0"))
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    return int(stat.rpartition(b")")[2].split()[1])
+
+
+def _denied(lifted_by: str) -> Refusal:
+    return Refusal(code=Code.NOT_AUTHORIZED, about="hello", lifted_by=lifted_by)

@@ -1,0 +1,295 @@
+"""The Unix sockets: peers in, frames in, answers out. A peer can hurt nobody but itself.
+
+A connection is two tasks, one that reads and one that sends, and one more for each request that waits. Reads of
+the database are answered as they arrive, writes after the commit that holds them. An answer that cannot be
+delivered undoes nothing: the client asks again with the same key.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import attrs
+import trio
+
+from client.protocol import codec
+from client.protocol.codec import Ask
+from client.protocol.frames import MAX_REQUEST, Frames, frame
+from client.protocol.hello import Hello
+from client.protocol.refusals import Code, Refusal
+from daemon.call import Call
+from daemon.dispatch import Dispatcher
+from daemon.instance import Door
+from daemon.peer import Peer, Process, process_of
+
+log = logging.getLogger(__name__)
+
+#: Seconds: to say hello, to finish a frame that has begun, to take an answer, to end after a half-close.
+HELLO_SECONDS = 5
+FRAME_SECONDS = 10
+SEND_SECONDS = 10
+LINGER_SECONDS = 10
+#: Requests of one connection: that wait at a time, and that are not answered yet.
+MAX_WAITS = 100
+MAX_UNANSWERED = 1000
+#: Bytes of answers a peer may leave unread before no more of its requests are read.
+MAX_UNSENT = 1024 * 1024
+_CHUNK = 64 * 1024
+_ENVELOPE = {"id", "op", "body", "key"}
+
+Work = Callable[[], Awaitable[None]]
+
+
+@attrs.define
+class Counts:
+    """What ``node.status`` says about connections."""
+
+    connections: int = 0
+    waits: int = 0
+
+
+@attrs.frozen
+class Server:
+    """What every connection shares. ``welcome`` packs the answer to a good hello."""
+
+    dispatcher: Dispatcher
+    admit: Callable[[Process, Hello, Door], Peer | Refusal]
+    welcome: Callable[[Peer], bytes]
+    call: Callable[[Peer], Call]
+    stopping: trio.Event
+    counts: Counts = attrs.Factory(Counts)
+
+
+async def serve(
+    server: Server,
+    door: Door,
+    connections: trio.Nursery,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Accept on one door until cancelled; connections live on in ``connections``."""
+    listener = trio.SocketListener(trio.socket.from_stdlib_socket(door.sock))
+
+    async def connection(stream: trio.SocketStream) -> None:
+        server.counts.connections += 1
+        try:
+            await _converse(server, stream, door)
+        except Exception:
+            log.exception("a connection failed")
+        finally:
+            server.counts.connections -= 1
+
+    task_status.started()
+    await trio.serve_listeners(connection, [listener], handler_nursery=connections)
+
+
+async def _converse(server: Server, stream: trio.SocketStream, door: Door) -> None:
+    process = process_of(stream.socket)
+    async with stream:
+        if process is None:
+            return
+        try:
+            if process.uid != os.geteuid():
+                return  # not a word to another user
+            async with trio.open_nursery() as nursery:
+                connection = _Connection(server, stream, nursery, process, door)
+                nursery.start_soon(connection.send)
+                nursery.start_soon(connection.end_with_daemon)
+                await connection.receive()
+                nursery.cancel_scope.cancel()
+        finally:
+            process.close()
+
+
+class _Connection:
+    def __init__(
+        self, server: Server, stream: trio.SocketStream, nursery: trio.Nursery, process: Process, door: Door
+    ) -> None:
+        self._server = server
+        self._stream = stream
+        self._nursery = nursery
+        self._process = process
+        self._door = door
+        self._peer: Peer | None = None
+        self._frames = Frames(MAX_REQUEST)
+        self._unsent: list[bytes] = []
+        self._unsent_bytes = 0
+        self._something = trio.Event()
+        self._moved = trio.Event()  # set whenever something was sent or some request ended
+        self._sending = False
+        self._unanswered = 0
+        self._waits: dict[int, trio.CancelScope] = {}
+
+    async def receive(self) -> None:
+        """Read until the peer ends, misbehaves, or is too slow; then let go of it in good order."""
+        deadline = trio.current_time() + HELLO_SECONDS
+        while not self._frames.too_large:
+            await self._room()
+            data = b""
+            with trio.move_on_at(deadline):
+                try:
+                    data = await self._stream.receive_some(_CHUNK)
+                except trio.BrokenResourceError:
+                    return
+            if not data:
+                break  # the end, or too slow
+            whole = self._frames.feed(data)
+            for payload in whole:
+                if not self._take(payload):
+                    await self._finish()
+                    return
+            if self._peer is not None and (whole or deadline == float("inf")):
+                deadline = trio.current_time() + FRAME_SECONDS if self._frames.partial else float("inf")
+        if self._frames.too_large:
+            lifted_by = f"keep a request below {MAX_REQUEST} bytes; give large content as a reference"
+            self.put(codec.refusal_frame(0, Refusal(code=Code.FRAME_TOO_LARGE, about="frame", lifted_by=lifted_by)))
+        await self._finish()
+
+    def _take(self, payload: bytes) -> bool:
+        """Handle one frame; False ends the conversation."""
+        try:
+            message = codec.unpackb(payload)
+        except ValueError:
+            return self._malformed("send msgpack")
+        if not isinstance(message, dict):
+            return self._malformed("send a map")
+        if self._peer is None:
+            return self._hello(message)
+        if "cancel" in message:
+            scope = self._waits.get(message["cancel"]) if type(message["cancel"]) is int else None
+            if scope is not None:
+                scope.cancel()
+            return True
+        ask_id, op, key = message.get("id"), message.get("op"), message.get("key", "")
+        if type(ask_id) is not int or not 0 < ask_id < 2**63 or not isinstance(op, str) or not isinstance(key, str):
+            return self._malformed("send id (a positive integer), op, body and key")
+        if len(key) > 200 or not message.keys() <= _ENVELOPE:  # noqa: PLR2004 — the limit of every label
+            return self._malformed("send id, op, body and a key of at most 200 characters, nothing else")
+        self._ask(Ask(ask_id, op, message.get("body", {}), key), self._peer)
+        return True
+
+    def _hello(self, message: dict[Any, Any]) -> bool:
+        hello = codec.exact(message.get("hello"), Hello, "hello")
+        peer = hello if isinstance(hello, Refusal) else self._server.admit(self._process, hello, self._door)
+        if isinstance(peer, Refusal):
+            self.put(codec.refusal_frame(0, peer))
+            return False
+        self._peer = peer
+        self.put(self._server.welcome(peer))
+        return True
+
+    def _malformed(self, lifted_by: str) -> bool:
+        self.put(codec.refusal_frame(0, Refusal(code=Code.MALFORMED, about="frame", lifted_by=lifted_by)))
+        return False
+
+    def _ask(self, ask: Ask, peer: Peer) -> None:
+        if self._unanswered >= MAX_UNANSWERED:
+            self._too_many(ask)
+            return
+        self._unanswered += 1
+        settled = False
+
+        def settle() -> None:
+            nonlocal settled
+            if not settled:
+                settled = True
+                self._unanswered -= 1
+
+        def reply(payload: bytes) -> None:
+            settle()
+            self.put(payload)
+
+        def spawn(work: Work) -> None:
+            if len(self._waits) >= MAX_WAITS or ask.id in self._waits:
+                settle()
+                self._too_many(ask)
+            else:
+                self._nursery.start_soon(self._wait, ask, work, settle)
+
+        self._server.dispatcher.ask(self._server.call(peer), ask, reply, spawn, self._room)
+
+    def _too_many(self, ask: Ask) -> None:
+        lifted_by = (
+            f"let some end first: {MAX_WAITS} waits and {MAX_UNANSWERED} requests at a time, each with its own id"
+        )
+        refusal = Refusal(code=Code.TOO_MANY_REQUESTS, about=ask.op[:200], lifted_by=lifted_by)
+        self.put(codec.refusal_frame(ask.id, refusal))
+
+    async def _wait(self, ask: Ask, work: Work, settle: Callable[[], None]) -> None:
+        """Run a request that waits, so that its peer or the daemon's end can cancel it."""
+        with trio.CancelScope() as scope:
+            self._waits[ask.id] = scope
+            self._server.counts.waits += 1
+            try:
+                await work()
+            finally:
+                self._server.counts.waits -= 1
+                del self._waits[ask.id]
+        if not scope.cancelled_caught:
+            return
+        settle()
+        self._stir()
+        if self._server.stopping.is_set():
+            lifted_by = "ask again when it has started: firm node start"
+            refusal = Refusal(code=Code.NODE_DAEMON_DRAINING, about="node", lifted_by=lifted_by)
+            self.put(codec.refusal_frame(ask.id, refusal))
+
+    def put(self, payload: bytes) -> None:
+        """Queue one frame for the peer. Never blocks."""
+        whole = frame(payload)
+        self._unsent.append(whole)
+        self._unsent_bytes += len(whole)
+        self._something.set()
+
+    async def send(self) -> None:
+        """Send what is queued; a peer that does not take it in time loses its connection."""
+        while True:
+            await self._something.wait()
+            data = b"".join(self._unsent)
+            self._unsent.clear()
+            self._something = trio.Event()
+            self._sending = True
+            with trio.move_on_after(SEND_SECONDS) as slow:
+                try:
+                    await self._stream.send_all(data)
+                except trio.BrokenResourceError:
+                    slow.cancel()
+                    await trio.lowlevel.checkpoint()
+            if slow.cancelled_caught:
+                self._nursery.cancel_scope.cancel()
+            self._sending = False
+            self._unsent_bytes -= len(data)
+            self._stir()
+
+    def _stir(self) -> None:
+        self._moved.set()
+        self._moved = trio.Event()
+
+    async def _room(self) -> None:
+        """Wait until the peer has taken enough of its answers."""
+        while self._unsent_bytes > MAX_UNSENT:
+            await self._moved.wait()
+
+    async def _finish(self) -> None:
+        """The peer sends no more: answer what it asked, unless it is gone altogether."""
+        with trio.move_on_after(0 if self._hung_up() else LINGER_SECONDS):
+            while self._unsent or self._sending or self._waits or self._unanswered:
+                await self._moved.wait()
+
+    def _hung_up(self) -> bool:
+        poll = select.poll()
+        poll.register(self._stream.socket.fileno(), 0)
+        return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
+
+    async def end_with_daemon(self) -> None:
+        """When the daemon stops: refuse what waits, answer what was begun, then let go."""
+        await self._server.stopping.wait()
+        for scope in list(self._waits.values()):
+            scope.cancel()
+        await trio.lowlevel.checkpoint()
+        await self._finish()
+        self._nursery.cancel_scope.cancel()

@@ -1,0 +1,1 @@
+"""Processes: start, watch, stop, confine. Empty until runs are built."""

@@ -1,0 +1,168 @@
+"""Group commit: every unit that waits runs in a savepoint of one transaction, then one COMMIT with FULL sync.
+
+Three traps of SQLite shape this file; each was reproduced.
+
+* FULL, IOERR, NOMEM or an interrupt inside a unit may end the *whole* transaction. The next SAVEPOINT would then
+  commit by itself. So after every unit the transaction is asked whether it still lives; a lost one is run again
+  unit by unit.
+* A COMMIT whose fsync failed may come back after a crash, although nobody sees it now. One further successful
+  commit overwrites it for good. So a failed COMMIT is followed by one small commit: if that succeeds the batch is
+  proven absent; if not, the outcome is unknown and the store takes no more writes.
+* A refusal may rest on what an unsaved neighbour wrote, so refusals too are released only after the COMMIT.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import apsw
+import attrs
+
+from client.protocol.refusals import Code, Refusal
+from store import faults
+from store.sql import sql
+from store.tx import Tx
+
+log = logging.getLogger(__name__)
+
+_PROBE = sql("UPDATE node SET probe = probe + 1")
+
+
+PENDING: Final = object()
+
+
+@attrs.define(eq=False)
+class Unit:
+    """A function of a ``Tx`` and what became of it. ``outcome`` is its value, a ``Refusal`` or an exception."""
+
+    run: Callable[[Tx], Any]
+    done: Callable[[Unit], None]  # called on the event loop, after the commit
+    outcome: Any = PENDING
+    seq: int = 0
+    streams: list[str] = attrs.Factory(list)
+
+    @property
+    def kept(self) -> bool:
+        return not isinstance(self.outcome, (Refusal, BaseException))
+
+    def end(self, outcome: Refusal | BaseException) -> None:
+        self.outcome, self.seq, self.streams = outcome, 0, []
+
+
+class _Lost(Exception):
+    """SQLite ended the transaction by itself."""
+
+
+class Writer:
+    """The one connection that writes. Used by one thread at a time."""
+
+    def __init__(self, connection: apsw.Connection, crash: Callable[[str], None]) -> None:
+        self._connection = connection
+        self._crash = crash
+        self._control = connection.execute
+        #: The last sequence number committed.
+        self.seq = 0
+        #: Why nothing is written any more, until the daemon starts again or a backup is restored.
+        self.stopped: Code | None = None
+        #: The storage fault that the last transaction met, if it met one.
+        self.fault: Code | None = None
+
+    def commit(self, units: Sequence[Unit]) -> None:
+        """Give every unit its outcome. Nothing is released to anybody before this returns."""
+        self.fault = None
+        if self.stopped is not None:
+            self._refuse(units, self._while_stopped())
+            return
+        try:
+            self._together(units)
+        except _Lost:
+            log.warning("transaction lost, running %d units one by one", len(units))
+            for unit in units:
+                try:
+                    self._together([unit])
+                except _Lost:
+                    unit.end(faults.refusal(self.fault or Code.STORE_IO_ERROR))
+                if self.stopped is not None:
+                    break
+            if self.stopped is not None:
+                self._refuse([u for u in units if u.outcome is PENDING], self._while_stopped())
+
+    def _together(self, units: Sequence[Unit]) -> None:
+        for unit in units:
+            unit.outcome = PENDING
+        try:
+            self._control("BEGIN IMMEDIATE")
+        except faults.STORAGE as error:
+            self._refuse(units, self._met(error))
+            return
+        for unit in units:
+            self._run(unit)
+        self._crash("before-commit")
+        try:
+            self._control("COMMIT")
+        except faults.STORAGE as error:
+            self._failed(units, error)
+            return
+        self._crash("after-commit")
+        self.seq = max([self.seq, *(unit.seq for unit in units)])
+
+    def _run(self, unit: Unit) -> None:
+        tx = Tx(self._connection)
+        self._control("SAVEPOINT unit")
+        try:
+            outcome: Any = unit.run(tx)
+        except faults.STORAGE as error:
+            outcome = self._met(error)
+        except Exception as error:  # noqa: BLE001 — a bug of one unit must not take its neighbours along
+            outcome = error
+        if not self._connection.in_transaction:
+            raise _Lost
+        self._crash("after-unit")
+        if isinstance(outcome, (Refusal, BaseException)):
+            self._control("ROLLBACK TO unit")
+            unit.end(outcome)
+        else:
+            unit.outcome, unit.seq, unit.streams = outcome, tx.seq, tx.streams
+        self._control("RELEASE unit")
+
+    def _failed(self, units: Sequence[Unit], error: apsw.Error) -> None:
+        """A COMMIT failed: prove the batch absent, or say that its outcome is unknown."""
+        refusal = self._met(error)
+        if self._connection.in_transaction:
+            self._control("ROLLBACK")
+        if not self._probe() and not faults.never_whole(error):
+            log.error("commit failed and could not be proven absent; no more writes until restart")
+            self.stopped = Code.OUTCOME_UNKNOWN
+            refusal = faults.refusal(Code.OUTCOME_UNKNOWN)
+        self._refuse(units, refusal)
+
+    def _probe(self) -> bool:
+        try:
+            self._control("BEGIN IMMEDIATE")
+            self._control(_PROBE.text)
+            self._control("COMMIT")
+        except apsw.Error:
+            if self._connection.in_transaction:
+                self._control("ROLLBACK")
+            return False
+        return True
+
+    def _met(self, error: apsw.Error) -> Refusal:
+        code = faults.code_of(error, self._connection.system_errno)
+        log.error("storage fault %s: %s", code, error)
+        self.fault = code
+        if code is Code.STORE_CORRUPT:
+            self.stopped = code
+        return faults.refusal(code)
+
+    def _while_stopped(self) -> Refusal:
+        """Nothing of *these* units was tried, so their outcome is known even where an earlier one's is not."""
+        assert self.stopped is not None
+        code = Code.STORE_IO_ERROR if self.stopped is Code.OUTCOME_UNKNOWN else self.stopped
+        return attrs.evolve(faults.refusal(code), lifted_by=faults.refusal(self.stopped).lifted_by)
+
+    def _refuse(self, units: Sequence[Unit], refusal: Refusal) -> None:
+        for unit in units:
+            unit.end(refusal)

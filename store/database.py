@@ -1,0 +1,204 @@
+"""The way into the database: one writer behind a queue, one reader on the event loop, a small pool of readers.
+
+* ``submit`` queues a unit; the writer commits everything that waits in one transaction, in a worker thread.
+* ``look`` runs a short read at once, on the event loop's own connection: a thread hop costs more than the read.
+* ``scan`` runs a longer read in the pool.
+
+A unit that has started always finishes: a cancelled caller may leave the queue, never the batch.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import apsw
+import outcome as trio_outcome
+import trio
+
+from client.protocol.refusals import Code, Refusal
+from store import faults
+from store.batch import Unit, Writer
+from store.sql import sql
+from store.tx import Tx
+
+T = TypeVar("T")
+
+#: Units committed together at most; bounds how long the first of them waits for the last.
+BATCH = 256
+_POOL = 3
+_STATEMENTS = 512  # apsw's own default of 100 makes every statement four times as dear once there are more
+
+
+class Run(Protocol):
+    """Where blocking work executes: a worker thread, or inline under a mock clock."""
+
+    def __call__(self, fn: Callable[..., T], *args: Any, limiter: trio.CapacityLimiter) -> Awaitable[T]: ...
+
+
+def connect(path: Path, *, readonly: bool = False, vfs: str | None = None) -> apsw.Connection:
+    """A connection with every setting this project relies on. Raises ``apsw.Error``."""
+    flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    connection = apsw.Connection(str(path), flags=flags, vfs=vfs, statementcachesize=_STATEMENTS)
+    connection.set_busy_timeout(2000)
+    connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.execute("PRAGMA foreign_keys = ON")
+    if not readonly:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")  # NORMAL survives kill -9 and forgets on power loss
+    return connection
+
+
+async def in_thread(fn: Callable[..., T], *args: Any, limiter: trio.CapacityLimiter) -> T:
+    """The way of production: a worker thread; cancelled or not, a started call ends first."""
+    return await trio.to_thread.run_sync(fn, *args, limiter=limiter)
+
+
+def _no_crash(_: str) -> None:
+    """Production never stops at a crash point."""
+
+
+def _nobody(_: list[str], __: int) -> None:
+    """Nobody listens."""
+
+
+def _unwatched(_: Code | None, __: Code | None) -> None:
+    """Nobody keeps health."""
+
+
+class StorageFault(Exception):
+    """A read met a fault of the disk or the file."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.code)
+        self.refusal = refusal
+
+
+class Store:
+    """Units of work and reads against one database file."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        run: Run = in_thread,
+        vfs: str | None = None,
+        crash: Callable[[str], None] = _no_crash,
+    ) -> None:
+        self.path = path
+        self._run = run
+        self._connections = [connect(path, vfs=vfs)]
+        self._connections += [connect(path, readonly=True, vfs=vfs) for _ in range(1 + _POOL)]
+        self.writer = Writer(self._connections[0], crash)
+        self._near = self._connections[1]
+        self._pool = self._connections[2:]
+        self._queue: list[Unit] = []
+        self._wake = trio.Event()
+        self._one = trio.CapacityLimiter(1)
+        self._few = trio.CapacityLimiter(_POOL)
+        #: Called on the loop after each commit with the streams that changed and the last sequence number.
+        self.committed: Callable[[list[str], int], None] = _nobody
+        #: Called on the loop after each batch: the storage fault that it met, and why writing has stopped.
+        self.ended: Callable[[Code | None, Code | None], None] = _unwatched
+        self.writer.seq = self.look(_last_seq)
+
+    @property
+    def seq(self) -> int:
+        """The last sequence number committed."""
+        return self.writer.seq
+
+    def submit(self, unit: Unit) -> None:
+        """Queue ``unit``; its ``done`` is called once its outcome is durable."""
+        self._queue.append(unit)
+        self._wake.set()
+
+    def withdraw(self, unit: Unit) -> bool:
+        """Take ``unit`` back if it has not started."""
+        if unit not in self._queue:
+            return False
+        self._queue.remove(unit)
+        return True
+
+    async def write(self, run: Callable[[Tx], T]) -> T | Refusal:
+        """Run one unit and wait for it. Cancelled while queued it never runs; once started it ends first."""
+        task = trio.lowlevel.current_task()
+
+        def done(unit: Unit) -> None:
+            trio.lowlevel.reschedule(task, trio_outcome.Value(unit.outcome))
+
+        unit = Unit(run, done)
+        self.submit(unit)
+
+        def abort(_: Any) -> trio.lowlevel.Abort:
+            withdrawn = self.withdraw(unit)
+            return trio.lowlevel.Abort.SUCCEEDED if withdrawn else trio.lowlevel.Abort.FAILED
+
+        result: Any = await trio.lowlevel.wait_task_rescheduled(abort)
+        if isinstance(result, BaseException):
+            raise result
+        return typing.cast("T | Refusal", result)
+
+    def look(self, run: Callable[[Tx], T]) -> T:
+        """A short read, now. One record or one page: it holds up every other peer while it runs."""
+        return _reading(self._near, run)
+
+    async def scan(self, run: Callable[[Tx], T]) -> T:
+        """A longer read, in the pool."""
+        async with self._few:
+            connection = self._pool.pop()
+            try:
+                return await self._run(_reading, connection, run, limiter=trio.CapacityLimiter(1))
+            finally:
+                self._pool.append(connection)
+
+    async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Commit what is queued, for ever. Cancelled, it first finishes the batch that it has begun."""
+        task_status.started()
+        while True:
+            await self._wake.wait()
+            batch, self._queue = self._queue[:BATCH], self._queue[BATCH:]
+            if not self._queue:
+                self._wake = trio.Event()
+            if batch:
+                await self._commit(batch)
+
+    async def _commit(self, batch: list[Unit]) -> None:
+        with trio.CancelScope(shield=True):
+            await self._run(self.writer.commit, batch, limiter=self._one)
+        streams = [stream for unit in batch if unit.kept for stream in unit.streams]
+        for unit in batch:
+            unit.done(unit)
+        self.ended(self.writer.fault, self.writer.stopped)
+        if streams:
+            self.committed(streams, self.writer.seq)
+
+    def stop_writing(self) -> None:
+        """The file was found damaged: no more writes, reads go on."""
+        self.writer.stopped = Code.STORE_CORRUPT
+
+    def close(self) -> None:
+        """Close every connection; the last one folds the log into the database file."""
+        for connection in reversed(self._connections):
+            connection.close()
+
+
+def _reading(connection: apsw.Connection, run: Callable[[Tx], T]) -> T:
+    try:
+        connection.execute("BEGIN")
+        return run(Tx(connection))
+    except faults.STORAGE as error:
+        raise StorageFault(faults.refusal(faults.code_of(error, connection.system_errno))) from error
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+_LAST_SEQ = sql("SELECT coalesce(max(seq), 0) FROM events")
+
+
+def _last_seq(tx: Tx) -> int:
+    return int(tx.value(_LAST_SEQ))

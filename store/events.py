@@ -1,0 +1,56 @@
+"""Events: reading what was committed, in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from client.protocol.codec import unpackb
+from client.protocol.event import Event
+from client.protocol.ids import UnixMs
+from store.sql import sql
+from store.tx import Tx, Unreadable
+
+_AFTER = sql("""
+    SELECT seq, at, stream, version, kind, actor, body FROM events
+    WHERE seq > :after ORDER BY seq LIMIT :limit
+""")
+_OF_STREAM = sql("""
+    SELECT seq, at, stream, version, kind, actor, body FROM events
+    WHERE stream = :stream AND version > coalesce(
+        (SELECT max(version) FROM events WHERE stream = :stream AND seq <= :after), 0)
+    ORDER BY version LIMIT :limit
+""")
+
+
+def after(tx: Tx, seq: int, *, stream: str = "", limit: int) -> tuple[list[Event], int]:
+    """Events behind ``seq``, and the last sequence number looked at. One that does not decode is left out."""
+    if stream:
+        found = tx.rows(_OF_STREAM, stream=stream, after=seq, limit=limit)
+    else:
+        found = tx.rows(_AFTER, after=seq, limit=limit)
+    events: list[Event] = []
+    for row in found:
+        try:
+            events.append(_event(row))
+        except Unreadable as error:
+            tx.unreadable.append(error)
+    return events, found[-1][0] if found else seq
+
+
+def _event(row: tuple[Any, ...]) -> Event:
+    seq, at, stream, version, kind, actor, body = row
+    try:
+        fields = unpackb(body)
+        if not isinstance(fields, dict):
+            raise ValueError("not a map")  # noqa: TRY004, TRY301 — one handler for all that can be wrong
+    except ValueError as error:
+        raise Unreadable(f"events/{seq}", str(error)[:200]) from error
+    return Event(seq=seq, at=UnixMs(at), stream=stream, version=version, kind=kind, actor=actor, body=fields)
+
+
+_ONE = sql("SELECT seq, at, stream, version, kind, actor, body FROM events WHERE seq = :seq")
+
+
+def load(tx: Tx, seq: int) -> Event | None:
+    found = tx.row(_ONE, seq=seq)
+    return _event(found) if found else None

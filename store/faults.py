@@ -1,0 +1,57 @@
+"""What SQLite's errors mean: which refusal they become, and what they prove about a commit that failed."""
+
+from __future__ import annotations
+
+import errno
+
+import apsw
+
+from client.protocol.refusals import Code, Refusal
+
+#: Errors of the machine or the file, not of our statements: these become refusals, everything else is a bug.
+STORAGE = (
+    apsw.BusyError,
+    apsw.CantOpenError,
+    apsw.CorruptError,
+    apsw.FullError,
+    apsw.IOError,
+    apsw.NotADBError,
+    apsw.ReadOnlyError,
+)
+
+_LIFTED_BY = {
+    Code.STORE_BUSY: "close the other program that holds node.db open for writing, then ask again",
+    Code.STORE_CORRUPT: "stop the daemon and restore a backup: firm node restore FILE",
+    Code.STORE_FULL: "free space on the disk that holds FIRM_HOME, then ask again",
+    Code.STORE_IO_ERROR: "look at the disk and the kernel log, then ask again; firm node status says when it is over",
+    Code.STORE_READ_ONLY: "make the disk that holds FIRM_HOME writable again, then ask again",
+    Code.OUTCOME_UNKNOWN: "restart the daemon, then ask again with the same key: firm node stop && firm node start",
+}
+
+
+def code_of(error: apsw.Error, system_errno: int = 0) -> Code:
+    """The refusal that ``error`` becomes; ``system_errno`` is the connection's, for errors of the disk."""
+    if isinstance(error, apsw.FullError):
+        return Code.STORE_FULL
+    if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
+        return Code.STORE_CORRUPT
+    if isinstance(error, apsw.ReadOnlyError) or system_errno == errno.EROFS:
+        return Code.STORE_READ_ONLY
+    if isinstance(error, apsw.BusyError):
+        return Code.STORE_BUSY
+    return Code.STORE_IO_ERROR
+
+
+def refusal(code: Code) -> Refusal:
+    return Refusal(code=code, about="store", lifted_by=_LIFTED_BY[code])
+
+
+def never_whole(error: apsw.Error) -> bool:
+    """Whether a failed COMMIT certainly left no whole commit in the log.
+
+    The commit frame is the last that is written. A write that failed (disk full, I/O error on write) means that
+    frame never was whole, so recovery drops the batch. A failed sync proves nothing: every frame may be there.
+    """
+    return isinstance(error, apsw.FullError) or (
+        isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_WRITE
+    )

@@ -1,0 +1,98 @@
+"""A versioned record, its row and its events: load, insert, change. One ``Keeper`` a noun.
+
+Its statements are spelled from the record's fields, so a column cannot be forgotten in one of three places. Every
+change is a compare-and-set on ``version`` and appends one event whose version is the record's: a row equals the
+fold of its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import attrs
+
+from store import rows
+from store.sql import Sql, sql
+from store.tx import Tx
+
+
+class Versioned(Protocol):
+    """What a record needs to be kept: an id, a version, and when it last changed."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+
+
+T = TypeVar("T", bound=Versioned)
+
+
+class Keeper(Generic[T]):
+    """The table of one noun. ``columns`` is what a SELECT of this noun lists, in record order."""
+
+    def __init__(self, noun: str, table: str, cls: type[T]) -> None:
+        record: Any = cls
+        names = [f.name for f in attrs.fields(record)]
+        self.noun = noun
+        self.table = table
+        self.cls = cls
+        self.columns = ", ".join(names)
+        values = ", ".join(f":{name}" for name in names)
+        sets = ", ".join(f"{name} = :{name}" for name in names if name != "id")
+        self._load = sql(f"SELECT {self.columns} FROM {table} WHERE id = :id")  # noqa: S608
+        self._insert = sql(f"INSERT INTO {table} ({self.columns}) VALUES ({values})")  # noqa: S608
+        self._update = sql(f"UPDATE {table} SET {sets} WHERE id = :id AND version = :was")  # noqa: S608
+
+    def load(self, tx: Tx, record_id: str) -> T | None:
+        found = tx.row(self._load, id=record_id)
+        return rows.decode(self.cls, self.table, found) if found else None
+
+    def select(self, where: str) -> Sql:
+        """A statement for ``one`` or ``many``: this noun's columns, then ``where`` (FROM is given)."""
+        return sql(f"SELECT {self.columns} FROM {self.table} {where}")  # noqa: S608
+
+    def one(self, tx: Tx, statement: Sql, **params: Any) -> T | None:
+        found = tx.row(statement, **params)
+        return rows.decode(self.cls, self.table, found) if found else None
+
+    def many(self, tx: Tx, statement: Sql, **params: Any) -> list[T]:
+        return rows.decode_all(tx, self.cls, self.table, tx.rows(statement, **params))
+
+    def insert(self, tx: Tx, record: T, *, kind: str, actor: str, at: int) -> T:
+        params = rows.encode(record)
+        tx.rows(self._insert, **params)
+        tx.append(f"{self.noun}/{record.id}", record.version, kind, actor=actor, at=at, body=_plain(record))
+        return record
+
+    def change(self, tx: Tx, before: T, *, kind: str, actor: str, at: int, **changes: Any) -> T:
+        """The record after ``changes``. The caller compared versions in this same transaction."""
+        after = attrs.evolve(before, version=before.version + 1, updated_at=at, **changes)  # type: ignore[misc]
+        if tx.changed(self._update, was=before.version, **rows.encode(after)) != 1:
+            raise AssertionError(f"{self.noun}/{before.id} moved inside the transaction that read it")
+        was, now = _plain(before), _plain(after)
+        body = {name: value for name, value in now.items() if was[name] != value}
+        tx.append(f"{self.noun}/{after.id}", after.version, kind, actor=actor, at=at, body=body)
+        return after
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    return attrs.asdict(record, recurse=False, value_serializer=_value)
+
+
+def _value(_: Any, __: Any, value: Any) -> Any:
+    return getattr(value, "value", value)
+
+
+#: A page of a list: the records, and the number to continue after when there may be more.
+Page = tuple[list[T], int | None]
+
+
+def page(
+    tx: Tx, keeper: Keeper[T], load: Callable[[int, int], list[tuple[Any, ...]]], after: int, limit: int
+) -> Page[T]:
+    """One page out of ``load(after, limit)``, whose rows are the row number, then the record's columns."""
+    found = load(after, limit + 1)
+    records = rows.decode_all(tx, keeper.cls, keeper.table, (row[1:] for row in found[:limit]))
+    return records, found[limit - 1][0] if len(found) > limit else None

@@ -1,0 +1,37 @@
+"""Records that do not decode: named, set aside, and read again on request."""
+
+from __future__ import annotations
+
+from client.protocol.ids import UnixMs
+from client.protocol.node import Quarantined
+from store.sql import sql
+from store.tx import Tx, Unreadable
+
+_ADD = sql("INSERT INTO quarantine (record, why, since) VALUES (:record, :why, :since) ON CONFLICT DO NOTHING")
+
+
+def add(tx: Tx, unreadable: Unreadable, *, at: int) -> None:
+    tx.rows(_ADD, record=unreadable.record, why=unreadable.why, since=at)
+
+
+_LIST = sql("SELECT record, why, since FROM quarantine ORDER BY since, record LIMIT 500")
+
+
+def all_of(tx: Tx) -> list[Quarantined]:
+    """The 500 oldest."""
+    return [Quarantined(record=row[0], why=row[1], since=UnixMs(row[2])) for row in tx.rows(_LIST)]
+
+
+_ONE = sql("SELECT record, why, since FROM quarantine WHERE record = :record")
+
+
+def load(tx: Tx, record: str) -> Quarantined | None:
+    found = tx.row(_ONE, record=record)
+    return Quarantined(record=found[0], why=found[1], since=UnixMs(found[2])) if found else None
+
+
+_DROP = sql("DELETE FROM quarantine WHERE record = :record")
+
+
+def drop(tx: Tx, record: str) -> None:
+    tx.rows(_DROP, record=record)

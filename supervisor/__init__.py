@@ -1,0 +1,1 @@
+"""One team run: see, decide, act, report. Empty until runs are built."""
