@@ -192,7 +192,7 @@ def _given(environment: Mapping[str, str]) -> Doors | None:
 
 def publish(home: Path, doors: Doors, facts: Mapping[str, Any]) -> None:
     """Write ``node.json``: where the doors are and who holds the lock. Clients read it."""
-    own = [door.inode for door in doors.both if door.inode is not None]
+    own = [_inode(door.path) for door in doors.both]
     where = {"socket": str(doors.node.path), "member_socket": str(doors.member.path)}
     _write(home, {**facts, **where, "sockets": own})
 

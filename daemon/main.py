@@ -51,6 +51,7 @@ _DAY_SECONDS = 24 * 3600
 def run() -> int:
     """The daemon as a process: its exit status."""
     config = from_environment()
+    os.umask(0o077)  # nothing in FIRM_HOME is for others, whatever a library creates
     logs.set_up(config.environment)
     try:
         instance.prepare_home(config.home)

@@ -53,7 +53,6 @@ def test_systemd_understood_the_settings(node: Node) -> None:
         "TimeoutStopUSec": "1min 15s",
         "StartLimitIntervalUSec": "1min",
         "StartLimitBurst": "5",
-        "UMask": "0077",
     }
     node.manager.systemctl("start", "firm.service")
     assert {name: node.manager.show("firm.service", name) for name in expected} == expected

@@ -86,6 +86,7 @@ def _say(status: dict[str, object], what: str, *, as_json: bool) -> int:
 
 
 def _by_service() -> int:
+    service.systemctl("reset-failed", *service.UNITS)  # a person asks: earlier failures do not count
     done = service.systemctl("start", *service.UNITS)
     if done.returncode:
         print(

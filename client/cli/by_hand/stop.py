@@ -23,14 +23,14 @@ def run(_: str, arguments: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     home = paths.home()
-    sockets = service.installed(home)
-    if sockets:
-        # First the sockets: the next client would start the service again.
-        service.systemctl("stop", "firm.socket")
-    status = _stop(home, as_json=options.json)
-    if sockets:
-        service.systemctl("stop", "firm.service")
-    return status
+    if service.installed(home):
+        # The kernel names the process that listened first, systemd, as the peer of its sockets: ask systemd who serves.
+        pid = int(service.systemctl("show", "--value", "--property=MainPID", "firm.service").stdout or 0)
+        service.systemctl("stop", *service.UNITS)  # returns when the process is gone
+        if pid:
+            _say(f"The daemon, pid {pid}, has ended.", {"stopped": True, "pid": pid}, as_json=options.json)
+            return 0
+    return _stop(home, as_json=options.json)
 
 
 def _stop(home: str, *, as_json: bool) -> int:
