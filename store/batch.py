@@ -2,9 +2,9 @@
 
 Three traps of SQLite shape this file; each was reproduced.
 
-* FULL, IOERR, NOMEM or an interrupt inside a unit may end the *whole* transaction. The next SAVEPOINT would then
-  commit by itself. So after every unit the transaction is asked whether it still lives; a lost one is run again
-  unit by unit.
+* FULL, IOERR, NOMEM or an interrupt inside a unit may end the *whole* transaction. The next statement would then
+  commit by itself. So SQLite asks before every commit, and only ours may happen; and after every unit the
+  transaction is asked whether it still lives: a lost one is run again unit by unit.
 * A COMMIT whose fsync failed may come back after a crash, although nobody sees it now. One further successful
   commit overwrites it for good. So a failed COMMIT is followed by one small commit: if that succeeds the batch is
   proven absent; if not, the outcome is unknown and the store takes no more writes.
@@ -13,6 +13,7 @@ Three traps of SQLite shape this file; each was reproduced.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -62,6 +63,8 @@ class Writer:
         self._connection = connection
         self._crash = crash
         self._control = connection.execute
+        self._committing = False
+        connection.set_commit_hook(lambda: not self._committing)
         #: The last sequence number committed.
         self.seq = 0
         #: Why nothing is written any more, until the daemon starts again or a backup is restored.
@@ -80,18 +83,21 @@ class Writer:
         except _Lost:
             log.warning("transaction lost, running %d units one by one", len(units))
             for unit in units:
-                try:
-                    self._together([unit])
-                except _Lost:
-                    unit.end(faults.refusal(self.fault or Code.STORE_IO_ERROR))
-                if self.stopped is not None:
-                    break
-            if self.stopped is not None:
-                self._refuse([u for u in units if u.outcome is PENDING], self._while_stopped())
+                self._alone(unit)
+
+    def _alone(self, unit: Unit) -> None:
+        if self.stopped is not None:
+            unit.end(self._while_stopped())
+            return
+        if self.fault is Code.STORE_BUSY:  # one of them waited for the lock in vain; not each for itself
+            unit.end(faults.refusal(self.fault))
+            return
+        try:
+            self._together([unit])
+        except _Lost:
+            unit.end(faults.refusal(self.fault or Code.STORE_IO_ERROR))
 
     def _together(self, units: Sequence[Unit]) -> None:
-        for unit in units:
-            unit.outcome = PENDING
         try:
             self._control("BEGIN IMMEDIATE")
         except faults.STORAGE as error:
@@ -99,9 +105,13 @@ class Writer:
             return
         for unit in units:
             self._run(unit)
+            if self.stopped is not None:  # a transaction that met a damaged page can only be rolled back
+                self._abandon()
+                self._refuse(units, faults.refusal(self.stopped))
+                return
         self._crash("before-commit")
         try:
-            self._control("COMMIT")
+            self._commit()
         except faults.STORAGE as error:
             self._failed(units, error)
             return
@@ -127,11 +137,17 @@ class Writer:
             unit.outcome, unit.seq, unit.streams = outcome, tx.seq, tx.streams
         self._control("RELEASE unit")
 
+    def _commit(self) -> None:
+        self._committing = True
+        try:
+            self._control("COMMIT")
+        finally:
+            self._committing = False
+
     def _failed(self, units: Sequence[Unit], error: apsw.Error) -> None:
         """A COMMIT failed: prove the batch absent, or say that its outcome is unknown."""
         refusal = self._met(error)
-        if self._connection.in_transaction:
-            self._control("ROLLBACK")
+        self._abandon()
         if not self._probe() and not faults.never_whole(error):
             log.error("commit failed and could not be proven absent; no more writes until restart")
             self.stopped = Code.OUTCOME_UNKNOWN
@@ -142,12 +158,17 @@ class Writer:
         try:
             self._control("BEGIN IMMEDIATE")
             self._control(_PROBE.text)
-            self._control("COMMIT")
+            self._commit()
         except apsw.Error:
-            if self._connection.in_transaction:
-                self._control("ROLLBACK")
+            self._abandon()
             return False
         return True
+
+    def _abandon(self) -> None:
+        """End the transaction if it still lives. SQLite ends it even where it fails to read on the way."""
+        if self._connection.in_transaction:
+            with contextlib.suppress(*faults.STORAGE):
+                self._control("ROLLBACK")
 
     def _met(self, error: apsw.Error) -> Refusal:
         code = faults.code_of(error, self._connection.system_errno)

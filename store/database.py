@@ -102,8 +102,11 @@ class Store:
         self._few = trio.CapacityLimiter(_POOL)
         #: Called on the loop after each commit with the streams that changed and the last sequence number.
         self.committed: Callable[[list[str], int], None] = _nobody
-        #: Called on the loop after each batch: the storage fault that it met, and why writing has stopped.
+        #: Called on the loop after each batch, and when a read meets damage: the storage fault that the last batch met,
+        #: and why writing has stopped.
         self.ended: Callable[[Code | None, Code | None], None] = _unwatched
+        #: Set when the file turns out to be damaged.
+        self.damaged = trio.Event()
         self.writer.seq = self.look(_last_seq)
 
     @property
@@ -144,7 +147,11 @@ class Store:
 
     def look(self, run: Callable[[Tx], T]) -> T:
         """A short read, now. One record or one page: it holds up every other peer while it runs."""
-        return _reading(self._near, run)
+        try:
+            return _reading(self._near, run)
+        except StorageFault as fault:
+            self._met(fault)
+            raise
 
     async def scan(self, run: Callable[[Tx], T]) -> T:
         """A longer read, in the pool."""
@@ -152,6 +159,9 @@ class Store:
             connection = self._pool.pop()
             try:
                 return await self._run(_reading, connection, run, limiter=trio.CapacityLimiter(1))
+            except StorageFault as fault:
+                self._met(fault)
+                raise
             finally:
                 self._pool.append(connection)
 
@@ -167,18 +177,32 @@ class Store:
                 await self._commit(batch)
 
     async def _commit(self, batch: list[Unit]) -> None:
-        with trio.CancelScope(shield=True):
-            await self._run(self.writer.commit, batch, limiter=self._one)
+        try:
+            with trio.CancelScope(shield=True):
+                await self._run(self.writer.commit, batch, limiter=self._one)
+        except BaseException:  # a bug of the writer ends the daemon; nobody may wait for ever until it has
+            for unit in batch:
+                unit.end(faults.refusal(Code.OUTCOME_UNKNOWN))
+                unit.done(unit)
+            raise
         streams = [stream for unit in batch if unit.kept for stream in unit.streams]
         for unit in batch:
             unit.done(unit)
+        if self.writer.stopped is Code.STORE_CORRUPT:
+            self.damaged.set()
         self.ended(self.writer.fault, self.writer.stopped)
         if streams:
             self.committed(streams, self.writer.seq)
 
+    def _met(self, fault: StorageFault) -> None:
+        if fault.refusal.code is Code.STORE_CORRUPT:
+            self.stop_writing()
+
     def stop_writing(self) -> None:
         """The file was found damaged: no more writes, reads go on."""
         self.writer.stopped = Code.STORE_CORRUPT
+        self.damaged.set()
+        self.ended(self.writer.fault, self.writer.stopped)
 
     def close(self) -> None:
         """Close every connection; the last one folds the log into the database file."""

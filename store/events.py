@@ -43,6 +43,8 @@ def _event(row: tuple[Any, ...]) -> Event:
         fields = unpackb(body)
         if not isinstance(fields, dict):
             raise ValueError("not a map")  # noqa: TRY004, TRY301 — one handler for all that can be wrong
+        if not all(isinstance(text, str) for text in (stream, kind, actor)):
+            raise ValueError("not UTF-8")  # noqa: TRY301 — as above
     except ValueError as error:
         raise Unreadable(f"events/{seq}", str(error)[:200]) from error
     return Event(seq=seq, at=UnixMs(at), stream=stream, version=version, kind=kind, actor=actor, body=fields)

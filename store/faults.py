@@ -31,15 +31,22 @@ _LIFTED_BY = {
 
 def code_of(error: apsw.Error, system_errno: int = 0) -> Code:
     """The refusal that ``error`` becomes; ``system_errno`` is the connection's, for errors of the disk."""
-    if isinstance(error, apsw.FullError):
-        return Code.STORE_FULL
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
         return Code.STORE_CORRUPT
-    if isinstance(error, apsw.ReadOnlyError) or system_errno == errno.EROFS:
-        return Code.STORE_READ_ONLY
     if isinstance(error, apsw.BusyError):
         return Code.STORE_BUSY
-    return Code.STORE_IO_ERROR
+    if isinstance(error, apsw.FullError):
+        return Code.STORE_FULL
+    if isinstance(error, apsw.ReadOnlyError):
+        return Code.STORE_READ_ONLY
+    return code_of_errno(system_errno)  # an I/O error: only these set it, it is stale after any other
+
+
+def code_of_errno(number: int | None) -> Code:
+    """The refusal that an error of the operating system becomes."""
+    if number in {errno.ENOSPC, errno.EDQUOT}:
+        return Code.STORE_FULL
+    return Code.STORE_READ_ONLY if number == errno.EROFS else Code.STORE_IO_ERROR
 
 
 def refusal(code: Code) -> Refusal:

@@ -58,12 +58,17 @@ class Keeper(Generic[T]):
         return rows.decode(self.cls, self.table, found) if found else None
 
     def many(self, tx: Tx, statement: Sql, **params: Any) -> list[T]:
+        """Every record; raises ``Unreadable``, because a decision must not rest on those that happen to decode."""
+        return [rows.decode(self.cls, self.table, row) for row in tx.rows(statement, **params)]
+
+    def readable(self, tx: Tx, statement: Sql, **params: Any) -> list[T]:
+        """The records that decode, for eyes; the others are named in ``tx.unreadable``."""
         return rows.decode_all(tx, self.cls, self.table, tx.rows(statement, **params))
 
     def insert(self, tx: Tx, record: T, *, kind: str, actor: str, at: int) -> T:
         params = rows.encode(record)
         tx.rows(self._insert, **params)
-        tx.append(f"{self.noun}/{record.id}", record.version, kind, actor=actor, at=at, body=_plain(record))
+        tx.append(f"{self.noun}/{record.id}", record.version, kind, actor=actor, at=at, body=rows.plain_fields(record))
         return record
 
     def change(self, tx: Tx, before: T, *, kind: str, actor: str, at: int, **changes: Any) -> T:
@@ -71,18 +76,13 @@ class Keeper(Generic[T]):
         after = attrs.evolve(before, version=before.version + 1, updated_at=at, **changes)  # type: ignore[misc]
         if tx.changed(self._update, was=before.version, **rows.encode(after)) != 1:
             raise AssertionError(f"{self.noun}/{before.id} moved inside the transaction that read it")
-        was, now = _plain(before), _plain(after)
-        body = {name: value for name, value in now.items() if was[name] != value}
+        body = {
+            name: rows.plain(value)
+            for name in ("version", "updated_at", *changes)
+            if (value := getattr(after, name)) != getattr(before, name)
+        }
         tx.append(f"{self.noun}/{after.id}", after.version, kind, actor=actor, at=at, body=body)
         return after
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    return attrs.asdict(record, recurse=False, value_serializer=_value)
-
-
-def _value(_: Any, __: Any, value: Any) -> Any:
-    return getattr(value, "value", value)
 
 
 #: A page of a list: the records, and the number to continue after when there may be more.

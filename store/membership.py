@@ -37,8 +37,8 @@ _OF_TEAM = MEMBERSHIPS.select("WHERE team_id = :team_id AND state <> 'inactive' 
 
 
 def open_of_team(tx: Tx, team_id: TeamId) -> list[TeamMembership]:
-    """Everybody who takes part or is invited, the Host first."""
-    return MEMBERSHIPS.many(tx, _OF_TEAM, team_id=team_id)
+    """Everybody who takes part or is invited, the Host first, for eyes."""
+    return MEMBERSHIPS.readable(tx, _OF_TEAM, team_id=team_id)
 
 
 _OF_AGENT = MEMBERSHIPS.select("WHERE agent_member_id = :agent_id AND state <> 'inactive' ORDER BY n")
@@ -46,17 +46,6 @@ _OF_AGENT = MEMBERSHIPS.select("WHERE agent_member_id = :agent_id AND state <> '
 
 def open_of_agent(tx: Tx, agent_id: AgentMemberId) -> list[TeamMembership]:
     return MEMBERSHIPS.many(tx, _OF_AGENT, agent_id=agent_id)
-
-
-_HOSTED = sql("""
-    SELECT t.id FROM memberships m JOIN teams t ON t.id = m.team_id
-    WHERE m.agent_member_id = :agent_id AND m.role = 'host' AND m.state = 'active' AND t.state = 'active'
-    ORDER BY t.n
-""")
-
-
-def active_teams_hosted_by(tx: Tx, agent_id: AgentMemberId) -> list[TeamId]:
-    return [TeamId(row[0]) for row in tx.rows(_HOSTED, agent_id=agent_id)]
 
 
 _LAST_GEN = sql("""
@@ -145,3 +134,11 @@ _SUBSCRIPTIONS = sql("""
 def subscriptions(tx: Tx, membership_id: MembershipId) -> list[MessageSubscription]:
     found = tx.rows(_SUBSCRIPTIONS, membership_id=membership_id)
     return rows.decode_all(tx, MessageSubscription, "subscriptions", found)
+
+
+_SUBSCRIPTION = sql("SELECT id, membership_id, source, source_id, state FROM subscriptions WHERE id = :id")
+
+
+def subscription(tx: Tx, subscription_id: str) -> MessageSubscription | None:
+    found = tx.row(_SUBSCRIPTION, id=subscription_id)
+    return rows.decode(MessageSubscription, "subscriptions", found) if found else None

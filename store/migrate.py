@@ -1,4 +1,4 @@
-"""Bring a database file to the schema this program knows. Forward only; one transaction a step."""
+"""Bring a database file to the schema this program knows. Forward only; all steps in one transaction."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def version(connection: apsw.Connection) -> int:
 def migrate(connection: apsw.Connection) -> int:
     """Apply what is missing; the version reached. Nothing is changed when it raises."""
     at = version(connection)
-    for number, text in steps():
-        if number <= at:
-            continue
-        with connection:
+    with connection:
+        for number, text in steps():
+            if number <= at:
+                continue
             connection.execute(text)
             connection.pragma("application_id", APPLICATION_ID)
             connection.pragma("user_version", number)
@@ -64,7 +64,7 @@ def migrate(connection: apsw.Connection) -> int:
                     "INSERT INTO node (one, node_id, store_id, daemon_gen) VALUES (1, ?, ?, 0)",
                     (new_id(), new_id()),
                 )
-        at = number
+            at = number
     return at
 
 

@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+import functools
+import logging
+from collections.abc import Iterable
+
 from client.protocol.ids import UnixMs
 from client.protocol.node import Quarantined
+from store.batch import Unit
+from store.database import StorageFault, Store
 from store.sql import sql
 from store.tx import Tx, Unreadable
+
+log = logging.getLogger(__name__)
+
+
+def set_aside(store: Store, found: Iterable[Unreadable], *, at: int) -> None:
+    """Name records that do not decode, in units of their own: whoever met them goes on. Not inside a read."""
+    for error in found:
+        try:
+            known = store.look(functools.partial(load, record=error.record))
+        except StorageFault:
+            continue  # whoever meets the record again tries again
+        if known is None:
+            log.error("quarantined %s: %s", error.record, error.why)
+            store.submit(Unit(functools.partial(add, unreadable=error, at=at), _noted))
+
+
+def _noted(unit: Unit) -> None:
+    if not unit.kept:
+        log.error("could not record a quarantine: %s", unit.outcome)
+
 
 _ADD = sql("INSERT INTO quarantine (record, why, since) VALUES (:record, :why, :since) ON CONFLICT DO NOTHING")
 

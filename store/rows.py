@@ -17,11 +17,13 @@ from store.tx import Tx, Unreadable
 T = TypeVar("T")
 
 
-def _words(text: Any) -> list[Any]:
-    value = json.loads(text)
-    if not isinstance(value, list):
-        raise TypeError("not a list")
-    return typing.cast("list[Any]", value)
+def _words(text: Any) -> list[str]:
+    if text == "[]":
+        return []
+    value = json.loads(_same(str)(text))
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise TypeError("not a list of texts")
+    return typing.cast("list[str]", value)
 
 
 def _same(kind: type) -> Callable[[Any], Any]:
@@ -33,6 +35,18 @@ def _same(kind: type) -> Callable[[Any], Any]:
     return check
 
 
+def _member(kind: type[enum.Enum]) -> Callable[[Any], Any]:
+    members = {member.value: member for member in kind}
+
+    def find(value: Any) -> Any:
+        try:
+            return members[value]
+        except KeyError:
+            raise ValueError(f"{value!r} is not a {kind.__name__}") from None
+
+    return find
+
+
 def _convert(hint: Any) -> Callable[[Any], Any]:
     if typing.get_origin(hint) in (types.UnionType, typing.Union):
         (inner,) = (a for a in hint.__args__ if a is not type(None))
@@ -42,28 +56,56 @@ def _convert(hint: Any) -> Callable[[Any], Any]:
         return _words
     hint = getattr(hint, "__supertype__", hint)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return hint
+        return _member(hint)
     if hint is bool:
         return bool
     return _same(hint)
 
 
+@attrs.frozen
+class _Reader:
+    """How rows become records of one class. ``plain`` are columns that stand as they are, once their types were seen
+    good together in an earlier row: a fast answer to a question that is asked of every column of every row.
+    """
+
+    names: tuple[str, ...]
+    converts: tuple[Callable[[Any], Any], ...]
+    converted: tuple[int, ...]
+    good: set[tuple[type, ...]] = attrs.Factory(set)
+
+    def fields(self, row: tuple[Any, ...]) -> dict[str, Any]:
+        kinds = tuple(map(type, row))
+        if kinds in self.good:
+            fields = dict(zip(self.names, row, strict=True))
+            for n in self.converted:
+                fields[self.names[n]] = self.converts[n](row[n])
+            return fields
+        fields = {name: convert(value) for name, convert, value in zip(self.names, self.converts, row, strict=True)}
+        self.good.add(kinds)
+        return fields
+
+
 @functools.cache
-def _reader(cls: Any) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+def _reader(cls: Any) -> _Reader:
     hints = typing.get_type_hints(cls)
-    return tuple((f.name, _convert(hints[f.name])) for f in attrs.fields(cls))
+    names = tuple(f.name for f in attrs.fields(cls))
+    stands = [_stands(hints[name]) for name in names]
+    converted = tuple(n for n, plain in enumerate(stands) if not plain)
+    return _Reader(names, tuple(_convert(hints[name]) for name in names), converted)
+
+
+def _stands(hint: Any) -> bool:
+    """Whether a column of this type is the field itself, without conversion."""
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        return all(_stands(a) for a in hint.__args__ if a is not type(None))
+    return getattr(hint, "__supertype__", hint) in (str, int, float, bytes)
 
 
 def decode(cls: type[T], table: str, row: tuple[Any, ...]) -> T:
     """The record in ``row``, or ``Unreadable``, which names it."""
     try:
-        return cls(
-            **{
-                name: convert(value)
-                for (name, convert), value in zip(_reader(typing.cast("Any", cls)), row, strict=True)
-            }
-        )
-    except (TypeError, ValueError) as error:
+        return cls(**_reader(typing.cast("Any", cls)).fields(row))
+    except (TypeError, ValueError, RecursionError) as error:
         raise Unreadable(f"{table}/{row[0]}", f"{type(error).__name__}: {error}"[:200]) from error
 
 
@@ -78,9 +120,20 @@ def decode_all(tx: Tx, cls: type[T], table: str, rows: Iterable[tuple[Any, ...]]
     return records
 
 
+def plain(value: Any) -> Any:
+    """A field as msgpack takes it."""
+    return value.value if isinstance(value, enum.Enum) else value
+
+
+def plain_fields(record: Any) -> dict[str, Any]:
+    """All fields of a record as msgpack takes them."""
+    kind: Any = type(record)
+    return {name: plain(getattr(record, name)) for name in _reader(kind).names}
+
+
 def encode(record: Any) -> dict[str, Any]:
     """The columns of a record, by name."""
     return {
-        name: json.dumps(value, ensure_ascii=False) if isinstance(value, list) else getattr(value, "value", value)
-        for name, value in ((f.name, getattr(record, f.name)) for f in attrs.fields(type(record)))
+        name: json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+        for name, value in plain_fields(record).items()
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from client.protocol.ids import AgentMemberId
 from client.protocol.team import Team, TeamState
 from store.keeper import Keeper, Page, page
 from store.sql import sql
@@ -25,6 +26,17 @@ _PAGE = sql(f"""
 
 def list_page(tx: Tx, *, state: TeamState | None, after: int, limit: int) -> Page[Team]:
     return page(tx, TEAMS, lambda a, m: tx.rows(_PAGE, after=a, limit=m, state=state), after, limit)
+
+
+_HOSTED = TEAMS.select("""
+    WHERE state = 'active' AND id IN (SELECT team_id FROM memberships
+                                      WHERE agent_member_id = :agent_id AND role = 'host' AND state = 'active')
+    ORDER BY n
+""")
+
+
+def active_hosted_by(tx: Tx, agent_id: AgentMemberId) -> list[Team]:
+    return TEAMS.many(tx, _HOSTED, agent_id=agent_id)
 
 
 _COUNT = sql("SELECT count(*) FROM teams WHERE state <> 'trashed'")

@@ -38,15 +38,28 @@ class Tx:
         self.unreadable: list[Unreadable] = []
 
     def rows(self, statement: Sql, **params: Any) -> list[tuple[Any, ...]]:
-        return self._execute(statement.text, params).fetchall()
+        """What the statement finds. Text that is not UTF-8 comes as bytes: its own record is named for it."""
+        try:
+            return self._execute(statement.text, params).fetchall()
+        except UnicodeDecodeError:
+            return self._as_bytes(statement, params)
+
+    def _as_bytes(self, statement: Sql, params: dict[str, Any]) -> list[tuple[Any, ...]]:
+        cursor = self._execute(statement.text, params)
+        names = [f"c{n}" for n in range(len(cursor.get_description()))]
+        cursor.close()
+        columns = ", ".join(f"iif(typeof({c}) = 'text', CAST({c} AS BLOB), {c}), typeof({c})" for c in names)
+        text = f"WITH found({', '.join(names)}) AS ({statement.text}) SELECT {columns} FROM found"  # noqa: S608
+        found = self._execute(text, params).fetchall()
+        return [tuple(map(_decoded, row[::2], row[1::2])) for row in found]
 
     def row(self, statement: Sql, **params: Any) -> tuple[Any, ...] | None:
-        found = self._execute(statement.text, params).fetchall()
+        found = self.rows(statement, **params)
         return found[0] if found else None
 
     def value(self, statement: Sql, **params: Any) -> Any:
         """The single value of a statement that always has one row."""
-        ((value,),) = self._execute(statement.text, params).fetchall()
+        ((value,),) = self.rows(statement, **params)
         return value
 
     def changed(self, statement: Sql, **params: Any) -> int:
@@ -69,3 +82,12 @@ class Tx:
         )
         self.seq = self._connection.last_insert_rowid()
         self.streams.append(stream)
+
+
+def _decoded(value: Any, kind: Any) -> Any:
+    if kind != "text":
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value

@@ -78,14 +78,16 @@ class SmallDisk:
         self._remount("rw")
 
     def _remount(self, how: str) -> None:
+        # bind: this mount, not the file system, which a user namespace may not touch. EBUSY is the same.
         done = subprocess.run(
-            self.command(["mount", "-o", f"remount,{how}", str(self.path)]),
+            self.command(["env", "LC_ALL=C", "mount", "-o", f"remount,bind,{how}", str(self.path)]),
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode:
-            raise OSError(errno.EBUSY, done.stderr.strip(), str(self.path))
+            code = errno.EBUSY if "busy" in done.stderr else errno.EPERM
+            raise OSError(code, done.stderr.strip(), str(self.path))
 
 
 @contextlib.contextmanager
