@@ -12,12 +12,21 @@ class NoDaemon(Exception):
     """Nothing in FIRM_HOME says where a daemon would be."""
 
 
+class NoHome(Exception):
+    """FIRM_HOME leads on from the current folder, and that has been removed."""
+
+
 def home() -> str:
-    """The absolute path of FIRM_HOME, whether it exists or not."""
+    """The absolute path of FIRM_HOME, whether it exists or not. Raises ``NoHome``."""
     named = os.environ.get("FIRM_HOME")
     if named:
-        return os.path.abspath(named)
-    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+        try:
+            return os.path.abspath(named)
+        except FileNotFoundError:
+            raise NoHome from None
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):  # one that is relative is to be ignored, says its specification
+        state = os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(state, "firm")
 
 

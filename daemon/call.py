@@ -20,4 +20,4 @@ class Call:
     node_id: NodeId
     store_id: StoreId
     agent_member_id: AgentMemberId | None = None  # on every plane but the operator's
-    facts: Any = None  # what was read outside the database before the unit began, where the operation needs it
+    facts: Any = None  # what was read outside the database before the unit, where the operation needs it, or a refusal

@@ -10,6 +10,7 @@ class StartCode(enum.StrEnum):
     """Printed on stderr by a daemon that ends before it serves anybody."""
 
     HOME_UNSAFE = "HOME_UNSAFE"
+    HOME_UNUSABLE = "HOME_UNUSABLE"
     NODE_DAEMON_ALREADY_RUNNING = "NODE_DAEMON_ALREADY_RUNNING"
     SOCKET_PATH_TAKEN = "SOCKET_PATH_TAKEN"
     STORE_NEWER = "STORE_NEWER"
@@ -18,6 +19,7 @@ class StartCode(enum.StrEnum):
 
 MEANINGS: Mapping[StartCode, str] = {
     StartCode.HOME_UNSAFE: "FIRM_HOME is not a folder that only its owner can use.",
+    StartCode.HOME_UNUSABLE: "FIRM_HOME cannot be written.",
     StartCode.NODE_DAEMON_ALREADY_RUNNING: "Another daemon holds this FIRM_HOME.",
     StartCode.SOCKET_PATH_TAKEN: "Something that is not ours stands where a socket belongs.",
     StartCode.STORE_NEWER: "The database was written by a newer firm; nothing was changed.",

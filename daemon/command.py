@@ -31,13 +31,25 @@ def _restore(file: Path) -> int:
     try:
         instance.prepare_home(config.home)
         lock = instance.take_lock(config.home)
-        row = restore(config.database, file)
+        row = restore(config.database, file, crash=daemon_main.crash_at(config.crash_at))
     except CannotStart as refusal:
         print(refusal, file=sys.stderr)
         return 1
-    except (BadBackup, NotOurs, TooNew, Unusable) as error:
-        print(f"FILE_UNUSABLE: {file} cannot be restored: {error}. Nothing was changed.", file=sys.stderr)
-        return 1
+    except Unusable as error:
+        return _refuse(file, str(error), error.lifted_by)
+    except NotOurs:
+        return _refuse(file, "it is a database of something else", _ANOTHER)
+    except (BadBackup, TooNew) as error:
+        return _refuse(file, str(error), _ANOTHER)
     print(f"restored {file}; store_id={row.store_id} generation_floor={row.generation_floor}")
     del lock
     return 0
+
+
+_ANOTHER = "choose a file that firm node backup of this firm, or of an older one, has made"
+
+
+def _refuse(file: Path, why: str, lifted_by: str) -> int:
+    print(f"FILE_UNUSABLE: {file} cannot be restored: {why}. Nothing was changed.", file=sys.stderr)
+    print(f"  To lift it: {lifted_by}.", file=sys.stderr)
+    return 1

@@ -1,14 +1,15 @@
 """One request, from ask to answer. Every surface ends here.
 
-Order: known operation, plane, shape, draining; then, inside the unit: authority, remembered reply, the verb. So
+Order: known operation, plane, draining, shape; then, inside the unit: authority, remembered reply, the verb. So
 whoever may not do a thing learns nothing from a key, and a key answers before state is looked at.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
 import attrs
@@ -37,7 +38,7 @@ Spawn = Callable[[Callable[[], Awaitable[None]]], None]
 Room = Callable[[], Awaitable[None]]
 
 Live = Callable[[Call, Any], Awaitable[Any]]
-Stream = Callable[[Call, Any], AsyncIterator[Any]]
+Stream = Callable[[Call, Any], AsyncGenerator[Any, None]]
 
 
 @attrs.frozen
@@ -46,6 +47,7 @@ class _Kept:
 
     body: bytes
     replayed: bool
+    unreadable: list[Unreadable] = attrs.Factory(list)
 
 
 @attrs.define
@@ -56,7 +58,6 @@ class Dispatcher:
     live: Mapping[str, Live]
     streams: Mapping[str, Stream]
     draining: bool = False
-    _aside: set[str] = attrs.Factory(set)
 
     def ask(self, call: Call, ask: Ask, reply: Reply, spawn: Spawn, room: Room) -> None:
         """Answer ``ask`` through ``reply``: now, after the next commit, or out of a task."""
@@ -91,12 +92,11 @@ class Dispatcher:
 
     def _read(self, op: Operation, call: Call, ask: Ask, request: Any) -> bytes:
         def run(tx: Tx) -> Any:
-            answer = HANDLERS[op.name](tx, call, request)
-            self._set_aside(tx.unreadable, call)
-            return answer
+            return HANDLERS[op.name](tx, call, request), tx.unreadable
 
         try:
-            outcome = self.store.look(run)
+            outcome, left_out = self.store.look(run)
+            quarantine.set_aside(self.store, left_out, at=call.now)
         except Exception as error:  # noqa: BLE001 — one request's failure is that request's answer
             outcome = self._failure(op, call, error)
         if isinstance(outcome, Refusal):
@@ -105,10 +105,7 @@ class Dispatcher:
 
     async def _look_then_write(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply) -> None:
         facts = await look_at_folder(FOLDERS[op.name](request))
-        if isinstance(facts, Refusal):
-            reply(_refuse(ask, facts))
-        else:
-            self._write(op, attrs.evolve(call, facts=facts), ask, request, reply)
+        self._write(op, attrs.evolve(call, facts=facts), ask, request, reply)
 
     def _write(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply) -> None:
         guard, verb = GUARDS.get(op.name), HANDLERS[op.name]
@@ -120,13 +117,15 @@ class Dispatcher:
                 return refusal
             if mark and (first := replies.find(tx, mark)):
                 return _Kept(first.answer, replayed=True) if first.digest == digest else _reused(ask)
+            if isinstance(call.facts, Refusal):
+                return call.facts  # not before: the folder of a request that was answered may be gone by now
             outcome = verb(tx, call, request)
             if isinstance(outcome, Refusal):
                 return outcome
             body = codec.packb(outcome)
             if mark:
                 replies.keep(tx, mark, digest=digest, answer=body, at=call.now)
-            return _Kept(body, replayed=False)
+            return _Kept(body, replayed=False, unreadable=tx.unreadable)
 
         def done(unit: Unit) -> None:
             outcome = unit.outcome
@@ -135,6 +134,7 @@ class Dispatcher:
             if isinstance(outcome, Refusal):
                 reply(_refuse(ask, outcome))
             else:
+                quarantine.set_aside(self.store, outcome.unreadable, at=call.now)
                 seq = unit.seq or self.store.seq
                 reply(codec.answer_frame(ask.id, outcome.body, seq=seq, replayed=outcome.replayed))
 
@@ -152,18 +152,19 @@ class Dispatcher:
 
     async def _stream(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply, room: Room) -> None:
         try:
-            async for outcome in self.streams[op.name](call, request):
-                if isinstance(outcome, Refusal):
-                    reply(_refuse(ask, outcome))
-                    return
-                reply(codec.answer_frame(ask.id, codec.packb(outcome), seq=self.store.seq, more=True))
-                await room()
+            async with contextlib.aclosing(self.streams[op.name](call, request)) as outcomes:
+                async for outcome in outcomes:
+                    if isinstance(outcome, Refusal):
+                        reply(_refuse(ask, outcome))
+                        return
+                    reply(codec.answer_frame(ask.id, codec.packb(outcome), seq=self.store.seq, more=True))
+                    await room()
         except Exception as error:  # noqa: BLE001 — one request's failure is that request's answer
             reply(_refuse(ask, self._failure(op, call, error)))
 
     def _failure(self, op: Operation, call: Call, error: BaseException) -> Refusal:
         if isinstance(error, Unreadable):
-            self._set_aside([error], call)
+            quarantine.set_aside(self.store, [error], at=call.now)
             return unreadable(error)
         if isinstance(error, StorageFault):
             return error.refusal
@@ -171,24 +172,6 @@ class Dispatcher:
         log.error("%s failed, incident %s", op.name, incident, exc_info=error)
         lifted_by = f"read the log at incident {incident} (firm node logs) and report it; asking again is safe"
         return Refusal(code=Code.INTERNAL, about=op.name, lifted_by=lifted_by)
-
-    def _set_aside(self, found: list[Unreadable], call: Call) -> None:
-        """Name records that do not decode, in a unit of their own: the request goes on."""
-        for error in found:
-            if error.record in self._aside:
-                continue
-            self._aside.add(error.record)
-            log.error("quarantined %s: %s", error.record, error.why)
-
-            def add(tx: Tx, error: Unreadable = error) -> None:
-                quarantine.add(tx, error, at=call.now)
-
-            self.store.submit(Unit(add, _noted))
-
-
-def _noted(unit: Unit) -> None:
-    if not unit.kept:
-        log.error("could not record a quarantine: %s", unit.outcome)
 
 
 def _refuse(ask: Ask, refusal: Refusal) -> bytes:

@@ -22,8 +22,9 @@ class Health:
         self._troubles: dict[str, Trouble] = {}
 
     def meet(self, code: str, what: str, lifted_by: str) -> None:
-        if code not in self._troubles:
-            self._troubles[code] = Trouble(code=code, what=what, since=now(), lifted_by=lifted_by)
+        """Later words replace earlier ones."""
+        since = self._troubles[code].since if code in self._troubles else now()
+        self._troubles[code] = Trouble(code=code, what=what, since=since, lifted_by=lifted_by)
 
     def over(self, code: str) -> None:
         self._troubles.pop(code, None)
@@ -39,7 +40,8 @@ class Health:
                 self.over(code)
         for met in {fault, stopped} - {None}:
             code = Code(str(met))
-            self.meet(code, _WHAT[code], faults.refusal(code).lifted_by)
+            if code not in self._troubles:
+                self.meet(code, _WHAT[code], faults.refusal(code).lifted_by)
 
 
 _WHAT = {

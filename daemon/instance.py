@@ -2,7 +2,7 @@
 
 The lock is a ``flock`` on the folder itself: a lock file could be deleted and taken twice. It is held as long as
 the process lives, so there is no lease to renew and no pid to believe. Only a socket of our own is ever
-replaced: its inode stands in ``node.json`` and nobody listens on it.
+replaced: which one that is stands in ``node.json``, and nobody listens on it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import secrets
 import socket
 import stat
@@ -68,21 +69,20 @@ def take_lock(home: Path) -> int:
 def secret(home: Path, name: str) -> str:
     """A secret of this node, made on first use: 64 hex digits in a file only its owner reads."""
     path = home / name
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
+    if os.path.lexists(path):
         check_file(path)
-        text = path.read_text("ascii").strip()
-        if len(text) != 64:  # noqa: PLR2004 — 32 bytes in hex
-            raise CannotStart(
-                StartCode.HOME_UNSAFE, f"{path} is damaged", f"remove {path}; a new one is made"
-            ) from None
-        return text
+        found = re.fullmatch(rb"\s*([0-9a-f]{64})\s*", path.read_bytes())
+        if found is None:
+            raise CannotStart(StartCode.HOME_UNSAFE, f"{path} is damaged", f"remove {path}; a new one is made")
+        return found[1].decode()
+    text = secrets.token_hex(32)
+    fresh = home / f".{name}.new"  # under its own name it is whole from the first moment
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "w", encoding="ascii") as file:
-        text = secrets.token_hex(32)
         file.write(text + "\n")
         file.flush()
         os.fsync(file.fileno())
+    fresh.rename(path)
     return text
 
 
@@ -94,11 +94,11 @@ def check_file(path: Path) -> None:
 
 @attrs.frozen
 class Door:
-    """A listening socket and the path clients find it under. ``inode`` is None where it is not ours to remove."""
+    """A listening socket and the path clients find it under. ``mark`` is None where it is not ours to remove."""
 
     sock: socket.socket
     path: Path
-    inode: list[int] | None
+    mark: list[int] | None
     member: bool  # knows sessions only
 
 
@@ -120,31 +120,44 @@ def open_doors(home: Path, environment: Mapping[str, str]) -> Doors:
     if given is not None:
         return given
     folder = Path(run_folder(str(home)))
+    try:
+        return _own_doors(home, folder)
+    except OSError as error:
+        raise CannotStart(
+            StartCode.SOCKET_PATH_TAKEN,
+            f"{folder} cannot hold our sockets: {error.strerror or error}",
+            "move away what is there, or set FIRM_HOME to a shorter path on a disk of this machine",
+        ) from error
+
+
+def _own_doors(home: Path, folder: Path) -> Doors:
     folder.mkdir(mode=0o700, exist_ok=True)
     check_private(folder, StartCode.SOCKET_PATH_TAKEN)
     ours = _recorded(home)
-    bound = [_bind(folder / name, ours) for name in ("node.sock", "member.sock")]
+    names = [folder / name for name in ("node.sock", "member.sock")]
+    for final in names:
+        if os.path.lexists(final) and (_mark(final) not in ours or _answers(final)):
+            raise CannotStart(
+                StartCode.SOCKET_PATH_TAKEN,
+                f"{final} is there and not ours",
+                f"see who uses it (ss -xlp), then remove {final}",
+            )
+    bound = [_bind(final) for final in names]
     # Written before the names change hands, so that a crash in between leaves no socket that nobody owns up to.
-    _write(home, {"sockets": ours + [_inode(temporary) for _, temporary, _ in bound]})
+    _write(home, {"sockets": ours + [_mark(temporary) for _, temporary, _ in bound]})
     node, member = (_name(*each) for each in bound)
     return Doors(node, member)
 
 
 def _name(sock: socket.socket, temporary: Path, final: Path) -> Door:
     """Give a socket that listens already its name: nobody ever finds one that does not answer."""
-    inode = _inode(temporary)
+    mark = _mark(temporary)
     temporary.rename(final)
-    return Door(sock, final, inode, final.name == "member.sock")
+    return Door(sock, final, mark, final.name == "member.sock")
 
 
-def _bind(final: Path, ours: list[list[int]]) -> tuple[socket.socket, Path, Path]:
-    if os.path.lexists(final) and (_inode(final) not in ours or _answers(final)):
-        raise CannotStart(
-            StartCode.SOCKET_PATH_TAKEN,
-            f"{final} is there and not ours",
-            f"see who uses it (ss -xlp), then remove {final}",
-        )
-    temporary = final.with_name(f".{final.name}.{secrets.token_hex(4)}")
+def _bind(final: Path) -> tuple[socket.socket, Path, Path]:
+    temporary = final.with_name(f".{secrets.token_hex(4)}")  # not longer than the name it will get
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     sock.bind(str(temporary))
     temporary.chmod(0o600)
@@ -158,15 +171,16 @@ def _answers(path: Path) -> bool:
         return probe.connect_ex(str(path)) not in {errno.ECONNREFUSED, errno.ENOENT}
 
 
-def _inode(path: Path) -> list[int]:
+def _mark(path: Path) -> list[int]:
+    """What tells a socket from every other file. A number that was freed is soon given to another; its time is not."""
     found = path.lstat()
-    return [found.st_dev, found.st_ino]
+    return [found.st_dev, found.st_ino, found.st_mtime_ns]
 
 
 def _recorded(home: Path) -> list[list[int]]:
     try:
         found = json.loads((home / "node.json").read_text("utf-8"))
-        return [[int(dev), int(ino)] for dev, ino in found.get("sockets", [])]
+        return [[int(part) for part in mark] for mark in found.get("sockets", [])]
     except (OSError, ValueError, TypeError, AttributeError):
         return []
 
@@ -192,7 +206,7 @@ def _given(environment: Mapping[str, str]) -> Doors | None:
 
 def publish(home: Path, doors: Doors, facts: Mapping[str, Any]) -> None:
     """Write ``node.json``: where the doors are and who holds the lock. Clients read it."""
-    own = [_inode(door.path) for door in doors.both]
+    own = [_mark(door.path) for door in doors.both]
     where = {"socket": str(doors.node.path), "member_socket": str(doors.member.path)}
     _write(home, {**facts, **where, "sockets": own})
 
@@ -210,6 +224,6 @@ def _write(home: Path, content: Mapping[str, Any]) -> None:
 def close_doors(doors: Doors) -> None:
     """Remove the names that are still ours, then stop listening."""
     for door in doors.both:
-        if door.inode is not None and os.path.lexists(door.path) and _inode(door.path) == door.inode:
+        if door.mark is not None and os.path.lexists(door.path) and _mark(door.path) == door.mark:
             door.path.unlink()
         door.sock.close()

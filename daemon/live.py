@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import trio
 
 from client.protocol.event import EventPage, Waited, WaitForEvent, WatchEvents
 from client.protocol.ids import DaemonGen, UnixMs
-from client.protocol.node import BackedUp, BackUpNode, NodeStatus, ShowStatus, StopNode, StopReceipt, Trouble
+from client.protocol.node import (
+    BackedUp,
+    BackUpNode,
+    NodeStatus,
+    Quarantined,
+    ShowStatus,
+    StopNode,
+    StopReceipt,
+    Trouble,
+)
 from client.protocol.node import Health as HealthState
 from client.protocol.refusals import Code, Refusal
 from client.protocol.table import DIGEST
@@ -27,9 +36,11 @@ from daemon.waiting import wait, watch
 from store import agent as agents
 from store import quarantine
 from store import team as teams
-from store.database import Store
+from store.database import StorageFault, Store
 from store.maintenance import Opened, back_up
 from store.tx import Tx
+
+T = TypeVar("T")
 
 
 @attrs.frozen(kw_only=True)
@@ -56,20 +67,23 @@ class Live:
         }
 
     @property
-    def streams(self) -> Mapping[str, Callable[[Call, Any], AsyncIterator[Any]]]:
+    def streams(self) -> Mapping[str, Callable[[Call, Any], AsyncGenerator[Any, None]]]:
         return {"event.watch": self.watch}
 
     async def wait(self, call: Call, ask: WaitForEvent) -> Waited | Refusal:
         return await wait(self.store, self.relay, call, ask)
 
-    def watch(self, call: Call, ask: WatchEvents) -> AsyncIterator[EventPage | Refusal]:
+    def watch(self, call: Call, ask: WatchEvents) -> AsyncGenerator[EventPage | Refusal, None]:
         return watch(self.store, self.relay, call, ask)
 
     async def back_up(self, _: Call, ask: BackUpNode) -> BackedUp | Refusal:
         target = Path(ask.file)
         if not target.is_absolute():
             return Refusal(code=Code.FILE_UNUSABLE, about=ask.file, lifted_by="give an absolute path")
-        return await trio.to_thread.run_sync(back_up, self.store.path, target)
+        done = await trio.to_thread.run_sync(back_up, self.store.path, target)
+        if isinstance(done, Refusal) and done.code is Code.STORE_CORRUPT:
+            self.store.stop_writing()
+        return done
 
     async def stop(self, _: Call, __: StopNode) -> StopReceipt:
         """The connection that asked sends the receipt before it lets go."""
@@ -81,11 +95,10 @@ class Live:
         )
 
     async def status(self, _: Call, __: ShowStatus) -> NodeStatus:
-        def count(tx: Tx) -> tuple[int, int, int]:
-            return agents.count(tx), teams.count(tx), len(quarantine.all_of(tx))
-
-        n_agents, n_teams, n_aside = await self.store.scan(count)
-        troubles = self.health.troubles + _quarantined(n_aside, self.started_at)
+        n_agents = await self._ask(agents.count, None)
+        n_teams = await self._ask(teams.count, None)
+        aside = await self._ask(quarantine.all_of, list[Quarantined]())
+        troubles = self.health.troubles + _quarantined(aside)
         row = self.opened.row
         return NodeStatus(
             live=True,
@@ -113,15 +126,22 @@ class Live:
             not_built=NOT_BUILT,
         )
 
+    async def _ask(self, run: Callable[[Tx], T], otherwise: T) -> T:
+        """What a disk or a file that fails cannot say is left out: status must answer then above all."""
+        try:
+            return await self.store.scan(run)
+        except StorageFault:
+            return otherwise
 
-def _quarantined(count: int, since: UnixMs) -> list[Trouble]:
-    if not count:
+
+def _quarantined(aside: list[Quarantined]) -> list[Trouble]:
+    if not aside:
         return []
     return [
         Trouble(
             code=Code.ROW_QUARANTINED,
-            what=f"{count} stored records cannot be read and were set aside",
-            since=since,
+            what=f"{len(aside)} stored records cannot be read and were set aside",
+            since=aside[0].since,
             lifted_by="see them: firm node quarantine",
         )
     ]

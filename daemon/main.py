@@ -7,6 +7,7 @@ the store closed, the lock let go by the end of the process.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import resource
@@ -20,7 +21,7 @@ import trio
 
 from client.protocol import codec
 from client.protocol.hello import PROTOCOL, Hello, Welcome
-from client.protocol.refusals import Refusal
+from client.protocol.refusals import Code, Refusal
 from client.protocol.table import DIGEST
 from daemon import instance, logs
 from daemon.build import COMMIT, VERSION
@@ -58,15 +59,16 @@ def run() -> int:
         lock = instance.take_lock(config.home)
         secrets = instance.secret(config.home, "operator.key"), instance.secret(config.home, "node.secret")
         opened = open_store(config.database)
+        doors = instance.open_doors(config.home, config.environment)
     except CannotStart as refusal:
         print(refusal, file=sys.stderr)  # noqa: T201 — the person who started it reads this
+        return 1
+    except OSError as error:
+        what, lifted_by = f"{error.filename or config.home}: {error.strerror}", "make FIRM_HOME writable and free space"
+        print(CannotStart(StartCode.HOME_UNUSABLE, what, lifted_by), file=sys.stderr)  # noqa: T201 — as above
         return 1
     _raise_descriptors()
-    try:
-        trio.run(_daemon, config, secrets[0], opened)
-    except CannotStart as refusal:
-        print(refusal, file=sys.stderr)  # noqa: T201 — the person who started it reads this
-        return 1
+    trio.run(_daemon, config, secrets[0], opened, doors)
     os.close(lock)
     return 0
 
@@ -87,14 +89,13 @@ def open_store(path: Path) -> Opened:
         raise CannotStart(
             StartCode.STORE_UNUSABLE,
             f"{path}: {error}",
-            "look at the disk, or restore: firm node restore FILE",
+            error.lifted_by,
         ) from error
 
 
-async def _daemon(config: Config, operator_key: str, opened: Opened) -> None:
+async def _daemon(config: Config, operator_key: str, opened: Opened, doors: Doors) -> None:
     health, relay, counts, stopping = Health(), Relay(), Counts(), trio.Event()
     notifier = Notifier(config.environment)
-    doors = instance.open_doors(config.home, config.environment)
     store = Store(config.database, crash=crash_at(config.crash_at))
     store.committed, store.ended = relay.announce, health.batch_ended
     live = Live(
@@ -115,13 +116,12 @@ async def _daemon(config: Config, operator_key: str, opened: Opened) -> None:
             await services.start(store.serve)
             services.start_soon(notifier.keep_alive)
             services.start_soon(_forget, store)
-            if opened.unclean:
-                services.start_soon(_check, store, health)
+            services.start_soon(_inspect, store, health, opened.unclean)
             async with trio.open_nursery() as connections:
                 async with trio.open_nursery() as listeners:
                     await listeners.start(serve, server, doors.node, connections)
                     await listeners.start(serve, server, doors.member, connections)
-                    listeners.start_soon(_signals, stopping)
+                    await listeners.start(_signals, stopping)  # before anybody who waits for READY may send one
                     _ready(config, doors, opened, notifier)
                     await stopping.wait()
                     dispatcher.draining = True
@@ -178,26 +178,40 @@ def _ready(config: Config, doors: Doors, opened: Opened, notifier: Notifier) -> 
     instance.publish(config.home, doors, {**facts, "firm_bin": config.firm_bin, "table": DIGEST})
     notifier.tell("READY=1")
     if config.ready_fd is not None:
-        os.write(config.ready_fd, b"ready\n")
+        with contextlib.suppress(BrokenPipeError):  # who started it did not stay to hear it
+            os.write(config.ready_fd, b"ready\n")
         os.close(config.ready_fd)
     log.info("ready daemon_gen=%d home=%s", opened.row.daemon_gen, config.home)
 
 
-async def _signals(stopping: trio.Event) -> None:
+async def _signals(stopping: trio.Event, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
+        task_status.started()
         async for number in received:
             log.info("stopping on %s", signal.Signals(number).name)
             stopping.set()
 
 
-async def _check(store: Store, health: Health) -> None:
-    """After an unclean end: look at the whole file, while peers are served."""
-    found = await trio.to_thread.run_sync(maintenance.check, store.path)
+async def _inspect(store: Store, health: Health, unclean: bool) -> None:  # noqa: FBT001 — for start_soon
+    """After an unclean end, and once damage is met: look at the whole file, while peers are served."""
+    if not unclean or not await _check(store, health):
+        await store.damaged.wait()
+        await _check(store, health)
+
+
+async def _check(store: Store, health: Health) -> bool:
+    """Whether the file is damaged; then nothing is written any more, and health says what SQLite says."""
+    try:
+        found = await trio.to_thread.run_sync(maintenance.check, store.path)
+    except maintenance.Unusable as error:
+        log.error("integrity check: could not look: %s", error)  # noqa: TRY400 — a fact about the disk, no bug
+        return False
     if found:
         log.error("integrity check: %s", "; ".join(found))
         store.stop_writing()
         lifted_by = "stop the daemon and restore a backup: firm node restore FILE"
-        health.meet("STORE_CORRUPT", f"integrity check: {'; '.join(found[:3])}", lifted_by)
+        health.meet(Code.STORE_CORRUPT, f"integrity check: {'; '.join(found[:3])}", lifted_by)
+    return bool(found)
 
 
 async def _forget(store: Store) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import trio
 
 from client.protocol.refusals import Code, Refusal
+from client.protocol.shape import one_line
 from daemon.operations.project import FolderFacts
 
 _GIT_SECONDS = 5
@@ -28,7 +29,7 @@ def _look(path: str) -> FolderFacts | Refusal:
         return _unusable(path, f"give a folder that exists ({getattr(error, 'strerror', None) or error})")
     if not root.is_dir():
         return _unusable(path, "give a folder, not a file")
-    if not root.as_posix().isprintable():
+    if not one_line(root.as_posix()):
         return _unusable(repr(path), "give a folder whose path has no control characters")
     return FolderFacts(root=str(root), git_dir=_git_dir(root))
 

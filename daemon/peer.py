@@ -7,14 +7,19 @@ session this stops mistakes, not malice: a process of the same uid can read the 
 
 from __future__ import annotations
 
+import errno
+import math
 import os
+import select
 import socket
 import struct
 from pathlib import Path
+from typing import Any
 
 import attrs
 import trio
 
+from client.protocol import codec
 from client.protocol.hello import PROTOCOL, Hello, same
 from client.protocol.ids import AgentMemberId
 from client.protocol.operation import Plane
@@ -32,11 +37,17 @@ BOUNDARY = (
 
 @attrs.frozen
 class Process:
-    """A process the kernel named. ``fd`` is its pidfd: while it is held the pid cannot mean another process."""
+    """A process the kernel named. ``fd`` is its pidfd; until that says ``ended`` the pid means no other process."""
 
     pid: int
     uid: int
     fd: int
+
+    @property
+    def ended(self) -> bool:
+        poll = select.poll()
+        poll.register(self.fd, select.POLLIN)
+        return bool(poll.poll(0))
 
     def close(self) -> None:
         os.close(self.fd)
@@ -57,7 +68,9 @@ def process_of(sock: socket.socket | trio.socket.SocketType) -> Process | None:
     pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     try:
         fd = sock.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
-    except OSError:
+    except OSError as error:
+        if error.errno != errno.ENOPROTOOPT:
+            return None  # it has ended, and its number may be another's by now
         try:
             fd = os.pidfd_open(pid)
         except OSError:
@@ -65,14 +78,23 @@ def process_of(sock: socket.socket | trio.socket.SocketType) -> Process | None:
     return Process(pid, uid, fd)
 
 
-def resolve(process: Process, hello: Hello, *, operator_key: str, member_door: bool) -> Peer | Refusal:
-    """The plane this peer holds from now on, or why it holds none."""
-    if hello.protocol != PROTOCOL:
+def read_hello(message: dict[Any, Any]) -> Hello | Refusal:
+    """The first frame of a peer. Another protocol is known by its number, whatever else it says."""
+    if message.keys() != {"hello"}:
+        lifted_by = "say hello first, as a frame of its own"
+        return Refusal(code=Code.MALFORMED, about="hello", lifted_by=lifted_by)
+    said = message["hello"]
+    if isinstance(said, dict) and type(found := said.get("protocol")) is int and found != PROTOCOL:
         return Refusal(
             code=Code.PROTOCOL_UNSUPPORTED,
             about="hello",
             lifted_by=f"use a client of this daemon's build; it speaks protocol {PROTOCOL}",
         )
+    return codec.exact(said, Hello, "hello")
+
+
+def resolve(process: Process, hello: Hello, *, operator_key: str, member_door: bool) -> Peer | Refusal:
+    """The plane this peer holds from now on, or why it holds none."""
     if hello.capability:
         return Refusal(
             code=Code.CAPABILITY_DENIED,
@@ -83,14 +105,17 @@ def resolve(process: Process, hello: Hello, *, operator_key: str, member_door: b
         return _denied("show a capability: this socket knows sessions only")
     if not hello.key or not same(hello.key, operator_key):
         return _denied("show the operator key, which stands in operator.key in FIRM_HOME")
-    if sign := session_sign(process.pid, os.getpid()):
+    sign = session_sign(process.pid, os.getpid())
+    if process.ended:
+        return _denied("ask from a process that lives: the one that connected has ended")
+    if sign:
         return _denied(f"ask from a shell of your own: {sign}")
     return Peer(Plane.OPERATOR, "operator", process.pid)
 
 
 def session_sign(pid: int, daemon: int) -> str:
     """What says that ``pid`` belongs to a session or to the daemon, or an empty string."""
-    at = pid
+    at, born = pid, math.inf
     for _ in range(_DEPTH):
         if at == daemon:
             return "the daemon is among this process's ancestors"
@@ -98,10 +123,10 @@ def session_sign(pid: int, daemon: int) -> str:
             return ""
         if _marked(at):
             return f"process {at} carries the mark of a session"
-        parent = _parent(at)
-        if parent is None:
+        found = _stat(at)
+        if found is None or found.born > born:  # one that is younger than its child got the number of an ended one
             return f"process {at} ended while it was looked at"
-        at = parent
+        at, born = found.parent, found.born
     return f"process {pid} has more than {_DEPTH} ancestors"
 
 
@@ -114,12 +139,21 @@ def _marked(pid: int) -> bool:
     return any(entry.startswith(_SESSION_MARKS) for entry in environ.split(b"\0"))
 
 
-def _parent(pid: int) -> int | None:
+@attrs.frozen
+class _Stat:
+    """``born`` in clock ticks since the machine started."""
+
+    parent: int
+    born: int
+
+
+def _stat(pid: int) -> _Stat | None:
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    return int(stat.rpartition(b")")[2].split()[1])
+    fields = stat.rpartition(b")")[2].split()  # the name before it may be anything
+    return _Stat(parent=int(fields[1]), born=int(fields[19]))
 
 
 def _denied(lifted_by: str) -> Refusal:

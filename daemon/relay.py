@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 
 import trio
 
@@ -18,16 +19,18 @@ class Relay:
 
     def announce(self, streams: Iterable[str], _seq: int) -> None:
         for topic in {ALL, *streams}:
-            if event := self._waiting.pop(topic, None):
+            if (event := self._waiting.pop(topic, None)) is not None:
                 event.set()
 
-    def next(self, topic: str) -> trio.Event:
-        """Set at the next commit that touches ``topic``. Take it before looking, so that no commit is missed."""
-        if topic not in self._waiting:
-            self._waiting[topic] = trio.Event()
-        return self._waiting[topic]
+    @contextlib.contextmanager
+    def next(self, topic: str) -> Iterator[trio.Event]:
+        """Set at the next commit that touches ``topic``. Look inside, then wait: so no commit is missed.
 
-    def forget(self, topic: str, event: trio.Event) -> None:
-        """Drop the event of a waiter that gave up, when nobody else waits on it."""
-        if not event.is_set() and event.statistics().tasks_waiting == 0 and self._waiting.get(topic) is event:
-            del self._waiting[topic]
+        It is dropped at the end when nobody else waits on it.
+        """
+        event = self._waiting.setdefault(topic, trio.Event())
+        try:
+            yield event
+        finally:
+            if self._waiting.get(topic) is event and event.statistics().tasks_waiting == 0:
+                del self._waiting[topic]

@@ -18,13 +18,13 @@ import trio
 
 from client.protocol import codec
 from client.protocol.codec import Ask
-from client.protocol.frames import MAX_REQUEST, Frames, frame
+from client.protocol.frames import MAX_REQUEST, TOO_LARGE, Frames, frame
 from client.protocol.hello import Hello
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
 from daemon.dispatch import Dispatcher
 from daemon.instance import Door
-from daemon.peer import Peer, Process, process_of
+from daemon.peer import Peer, Process, process_of, read_hello
 
 log = logging.getLogger(__name__)
 
@@ -96,31 +96,108 @@ async def _converse(server: Server, stream: trio.SocketStream, door: Door) -> No
             if process.uid != os.geteuid():
                 return  # not a word to another user
             async with trio.open_nursery() as nursery:
-                connection = _Connection(server, stream, nursery, process, door)
-                nursery.start_soon(connection.send)
+                outbox = _Outbox(stream)
+                connection = _Connection(server, stream, nursery, process, door, outbox)
+                nursery.start_soon(outbox.send, nursery.cancel_scope)
                 nursery.start_soon(connection.end_with_daemon)
-                await connection.receive()
+                try:
+                    await connection.receive()
+                finally:
+                    outbox.gone = True
                 nursery.cancel_scope.cancel()
         finally:
             process.close()
 
 
+class _Outbox:
+    """What one peer is still to be sent."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self._stream = stream
+        self._fd = stream.socket.fileno()
+        self._unsent: list[bytes] = []
+        self._unsent_bytes = 0
+        self._something = trio.Event()
+        self._sending = False
+        #: Set whenever something was sent or some request ended.
+        self.moved = trio.Event()
+        #: The stream is closed, and its descriptor may be another's: answers that come now have nobody to go to.
+        self.gone = False
+
+    @property
+    def empty(self) -> bool:
+        return not self._unsent and not self._sending
+
+    def put(self, payload: bytes) -> None:
+        """Send one frame to the peer, or queue what it does not take at once. Never blocks."""
+        whole = frame(payload)
+        if not self._unsent and not self._sending:
+            whole = whole[self._at_once(whole) :]
+            if not whole:
+                self.stir()
+                return
+        self._unsent.append(whole)
+        self._unsent_bytes += len(whole)
+        self._something.set()
+
+    def _at_once(self, data: bytes) -> int:
+        """How much of ``data`` went out. Most answers do whole: waking a task for each would cost more than they do."""
+        if self.gone:
+            return len(data)
+        try:
+            return os.write(self._fd, data)
+        except OSError:
+            return 0  # full, or broken: the sender finds out which
+
+    async def send(self, connection: trio.CancelScope) -> None:
+        """Send what is queued; a peer that does not take it in time loses its connection."""
+        while True:
+            await self._something.wait()
+            data = b"".join(self._unsent)
+            self._unsent.clear()
+            self._something = trio.Event()
+            self._sending = True
+            with trio.move_on_after(SEND_SECONDS) as slow:
+                try:
+                    await self._stream.send_all(data)
+                except trio.BrokenResourceError:
+                    slow.cancel()
+                    await trio.lowlevel.checkpoint()
+            if slow.cancelled_caught:
+                connection.cancel()
+            self._sending = False
+            self._unsent_bytes -= len(data)
+            self.stir()
+
+    def stir(self) -> None:
+        self.moved.set()
+        self.moved = trio.Event()
+
+    async def room(self) -> None:
+        """Wait until the peer has taken enough of its answers."""
+        while self._unsent_bytes > MAX_UNSENT:
+            await self.moved.wait()
+
+
 class _Connection:
     def __init__(
-        self, server: Server, stream: trio.SocketStream, nursery: trio.Nursery, process: Process, door: Door
+        self,
+        server: Server,
+        stream: trio.SocketStream,
+        nursery: trio.Nursery,
+        process: Process,
+        door: Door,
+        outbox: _Outbox,
     ) -> None:
         self._server = server
         self._stream = stream
+        self._fd = stream.socket.fileno()
         self._nursery = nursery
         self._process = process
         self._door = door
         self._peer: Peer | None = None
         self._frames = Frames(MAX_REQUEST)
-        self._unsent: list[bytes] = []
-        self._unsent_bytes = 0
-        self._something = trio.Event()
-        self._moved = trio.Event()  # set whenever something was sent or some request ended
-        self._sending = False
+        self._outbox = outbox
         self._unanswered = 0
         self._waits: dict[int, trio.CancelScope] = {}
 
@@ -128,13 +205,11 @@ class _Connection:
         """Read until the peer ends, misbehaves, or is too slow; then let go of it in good order."""
         deadline = trio.current_time() + HELLO_SECONDS
         while not self._frames.too_large:
-            await self._room()
-            data = b""
-            with trio.move_on_at(deadline):
-                try:
-                    data = await self._stream.receive_some(_CHUNK)
-                except trio.BrokenResourceError:
-                    return
+            await self._outbox.room()
+            try:
+                data = await self._data(deadline)
+            except OSError:
+                return
             if not data:
                 break  # the end, or too slow
             whole = self._frames.feed(data)
@@ -142,12 +217,27 @@ class _Connection:
                 if not self._take(payload):
                     await self._finish()
                     return
+                if len(whole) > 1:
+                    await self._turn()
             if self._peer is not None and (whole or deadline == float("inf")):
                 deadline = trio.current_time() + FRAME_SECONDS if self._frames.partial else float("inf")
         if self._frames.too_large:
-            lifted_by = f"keep a request below {MAX_REQUEST} bytes; give large content as a reference"
-            self.put(codec.refusal_frame(0, Refusal(code=Code.FRAME_TOO_LARGE, about="frame", lifted_by=lifted_by)))
+            self._refuse(0, Code.FRAME_TOO_LARGE, "frame", TOO_LARGE)
         await self._finish()
+
+    async def _data(self, deadline: float) -> bytes:
+        """What comes next; nothing at the end, or when it is too late. Raises ``OSError`` on a broken connection.
+
+        Waits first and reads then, by hand: a stream's own way tries to read first, which is in vain for a peer
+        that waits for its answer, and costs a third of a short request.
+        """
+        if deadline == float("inf"):
+            await trio.lowlevel.wait_readable(self._fd)
+            return os.read(self._fd, _CHUNK)
+        with trio.move_on_at(deadline):
+            await trio.lowlevel.wait_readable(self._fd)
+            return os.read(self._fd, _CHUNK)
+        return b""
 
     def _take(self, payload: bytes) -> bool:
         """Handle one frame; False ends the conversation."""
@@ -159,10 +249,10 @@ class _Connection:
             return self._malformed("send a map")
         if self._peer is None:
             return self._hello(message)
-        if "cancel" in message:
-            scope = self._waits.get(message["cancel"]) if type(message["cancel"]) is int else None
-            if scope is not None:
-                scope.cancel()
+        if message.keys() == {"cancel"} and type(message["cancel"]) is int:
+            # Its place is free at once; its id is not: what had begun may still be answered under it.
+            if (scope := self._waits.pop(message["cancel"], None)) is not None:
+                scope.cancel(reason="its peer no longer waits")
             return True
         ask_id, op, key = message.get("id"), message.get("op"), message.get("key", "")
         if type(ask_id) is not int or not 0 < ask_id < 2**63 or not isinstance(op, str) or not isinstance(key, str):
@@ -173,18 +263,22 @@ class _Connection:
         return True
 
     def _hello(self, message: dict[Any, Any]) -> bool:
-        hello = codec.exact(message.get("hello"), Hello, "hello")
+        hello = read_hello(message)
         peer = hello if isinstance(hello, Refusal) else self._server.admit(self._process, hello, self._door)
         if isinstance(peer, Refusal):
-            self.put(codec.refusal_frame(0, peer))
+            self._outbox.put(codec.refusal_frame(0, peer))
             return False
         self._peer = peer
-        self.put(self._server.welcome(peer))
+        self._outbox.put(self._server.welcome(peer))
         return True
 
     def _malformed(self, lifted_by: str) -> bool:
-        self.put(codec.refusal_frame(0, Refusal(code=Code.MALFORMED, about="frame", lifted_by=lifted_by)))
+        self._refuse(0, Code.MALFORMED, "frame", lifted_by)
         return False
+
+    def _refuse(self, ask_id: int, code: Code, about: str, lifted_by: str) -> None:
+        """``ask_id`` is 0 for what is about the conversation itself."""
+        self._outbox.put(codec.refusal_frame(ask_id, Refusal(code=code, about=about, lifted_by=lifted_by)))
 
     def _ask(self, ask: Ask, peer: Peer) -> None:
         if self._unanswered >= MAX_UNANSWERED:
@@ -201,84 +295,53 @@ class _Connection:
 
         def reply(payload: bytes) -> None:
             settle()
-            self.put(payload)
+            self._outbox.put(payload)
 
         def spawn(work: Work) -> None:
             if len(self._waits) >= MAX_WAITS or ask.id in self._waits:
                 settle()
                 self._too_many(ask)
-            else:
-                self._nursery.start_soon(self._wait, ask, work, settle)
+                return
+            # Entered here: its cancel, its twin or the daemon's end may come before the task has begun.
+            self._waits[ask.id] = scope = trio.CancelScope()
+            self._server.counts.waits += 1
+            self._nursery.start_soon(self._wait, ask, work, scope, settle)
 
-        self._server.dispatcher.ask(self._server.call(peer), ask, reply, spawn, self._room)
+        self._server.dispatcher.ask(self._server.call(peer), ask, reply, spawn, self._outbox.room)
 
     def _too_many(self, ask: Ask) -> None:
         lifted_by = (
             f"let some end first: {MAX_WAITS} waits and {MAX_UNANSWERED} requests at a time, each with its own id"
         )
-        refusal = Refusal(code=Code.TOO_MANY_REQUESTS, about=ask.op[:200], lifted_by=lifted_by)
-        self.put(codec.refusal_frame(ask.id, refusal))
+        self._refuse(ask.id, Code.TOO_MANY_REQUESTS, ask.op[:200], lifted_by)
 
-    async def _wait(self, ask: Ask, work: Work, settle: Callable[[], None]) -> None:
+    async def _wait(self, ask: Ask, work: Work, scope: trio.CancelScope, settle: Callable[[], None]) -> None:
         """Run a request that waits, so that its peer or the daemon's end can cancel it."""
-        with trio.CancelScope() as scope:
-            self._waits[ask.id] = scope
-            self._server.counts.waits += 1
-            try:
+        try:
+            with scope:
                 await work()
-            finally:
-                self._server.counts.waits -= 1
+        finally:
+            self._server.counts.waits -= 1
+            if self._waits.get(ask.id) is scope:
                 del self._waits[ask.id]
         if not scope.cancelled_caught:
             return
         settle()
-        self._stir()
+        self._outbox.stir()
         if self._server.stopping.is_set():
             lifted_by = "ask again when it has started: firm node start"
-            refusal = Refusal(code=Code.NODE_DAEMON_DRAINING, about="node", lifted_by=lifted_by)
-            self.put(codec.refusal_frame(ask.id, refusal))
+            self._refuse(ask.id, Code.NODE_DAEMON_DRAINING, "node", lifted_by)
 
-    def put(self, payload: bytes) -> None:
-        """Queue one frame for the peer. Never blocks."""
-        whole = frame(payload)
-        self._unsent.append(whole)
-        self._unsent_bytes += len(whole)
-        self._something.set()
-
-    async def send(self) -> None:
-        """Send what is queued; a peer that does not take it in time loses its connection."""
-        while True:
-            await self._something.wait()
-            data = b"".join(self._unsent)
-            self._unsent.clear()
-            self._something = trio.Event()
-            self._sending = True
-            with trio.move_on_after(SEND_SECONDS) as slow:
-                try:
-                    await self._stream.send_all(data)
-                except trio.BrokenResourceError:
-                    slow.cancel()
-                    await trio.lowlevel.checkpoint()
-            if slow.cancelled_caught:
-                self._nursery.cancel_scope.cancel()
-            self._sending = False
-            self._unsent_bytes -= len(data)
-            self._stir()
-
-    def _stir(self) -> None:
-        self._moved.set()
-        self._moved = trio.Event()
-
-    async def _room(self) -> None:
-        """Wait until the peer has taken enough of its answers."""
-        while self._unsent_bytes > MAX_UNSENT:
-            await self._moved.wait()
+    async def _turn(self) -> None:
+        """Between two requests that came in one piece: others go first, and nobody's answers pile up."""
+        await trio.lowlevel.checkpoint()
+        await self._outbox.room()
 
     async def _finish(self) -> None:
         """The peer sends no more: answer what it asked, unless it is gone altogether."""
         with trio.move_on_after(0 if self._hung_up() else LINGER_SECONDS):
-            while self._unsent or self._sending or self._waits or self._unanswered:
-                await self._moved.wait()
+            while not self._outbox.empty or self._waits or self._unanswered:
+                await self._outbox.moved.wait()
 
     def _hung_up(self) -> bool:
         poll = select.poll()
@@ -288,8 +351,8 @@ class _Connection:
     async def end_with_daemon(self) -> None:
         """When the daemon stops: refuse what waits, answer what was begun, then let go."""
         await self._server.stopping.wait()
+        await trio.lowlevel.checkpoint()  # after it nothing that waits is let in any more
         for scope in list(self._waits.values()):
-            scope.cancel()
-        await trio.lowlevel.checkpoint()
+            scope.cancel(reason="the daemon stops")
         await self._finish()
         self._nursery.cancel_scope.cancel()

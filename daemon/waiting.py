@@ -6,7 +6,8 @@ run on the monotonic clock: a suspended machine does not use them up.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import functools
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 import attrs
@@ -16,16 +17,17 @@ from client.protocol.event import Event, EventPage, Waited, WaitForEvent, WatchE
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
+from daemon.health import now
 from daemon.kernel import cursor
 from daemon.kernel.predicate import FieldIs, Predicate, SeqAbove, VersionAbove, parse
 from daemon.operations import find
 from daemon.relay import ALL, Relay
-from store import events
+from store import events, quarantine
 from store.agent import AGENTS
 from store.database import Store
 from store.membership import MEMBERSHIPS
 from store.team import TEAMS
-from store.tx import Tx
+from store.tx import Tx, Unreadable
 
 _LOAD: Mapping[str, Callable[[Tx, str], Any]] = {keeper.noun: keeper.load for keeper in (AGENTS, MEMBERSHIPS, TEAMS)}
 _PAGE = 500
@@ -35,7 +37,8 @@ _PAGE = 500
 class _Seen:
     true: bool
     events: list[Event]
-    last: int
+    last: int  # the sequence number to go on after
+    unreadable: list[Unreadable]
 
 
 async def wait(store: Store, relay: Relay, call: Call, ask: WaitForEvent) -> Waited | Refusal:
@@ -53,39 +56,39 @@ async def wait(store: Store, relay: Relay, call: Call, ask: WaitForEvent) -> Wai
     if isinstance(begin, Refusal):
         return begin
     after = begin if ask.cursor else store.seq
+
+    def look() -> _Seen | Refusal:
+        return store.look(lambda tx: _look(tx, predicate, topic, after))
+
     with trio.move_on_after(ask.timeout_ms / 1000):
         while True:
-            changed = relay.next(topic)
-            seen = store.look(lambda tx: _look(tx, predicate, topic, after))
-            if isinstance(seen, Refusal):
-                return seen
-            if seen.true:
-                return _answer(call, topic, seen, timed_out=False)
-            try:
+            with relay.next(topic) as changed:
+                found = look()
+                if isinstance(found, Refusal) or found.true:
+                    break
                 await changed.wait()
-            finally:
-                relay.forget(topic, changed)
-    seen = store.look(lambda tx: _look(tx, predicate, topic, after))
-    return seen if isinstance(seen, Refusal) else _answer(call, topic, seen, timed_out=not seen.true)
-
-
-def _answer(call: Call, topic: str, seen: _Seen, *, timed_out: bool) -> Waited:
+    seen = look()  # also where the time was up: the last commit may have come together with it
+    if isinstance(seen, Refusal):
+        return seen
+    quarantine.set_aside(store, seen.unreadable, at=now())
     onward = cursor.write(seen.last, call.store_id, "events", topic)
-    return Waited(timed_out=timed_out, events=seen.events, cursor=onward)
+    return Waited(timed_out=not seen.true, events=seen.events, cursor=onward)
 
 
 def _look(tx: Tx, predicate: Predicate, topic: str, after: int) -> _Seen | Refusal:
     true = _holds(tx, predicate)
-    if isinstance(true, Refusal):
-        return true
+    return true if isinstance(true, Refusal) else _events(tx, topic, after, true=true)
+
+
+def _events(tx: Tx, topic: str, after: int, *, true: bool) -> _Seen:
     found, last = events.after(tx, after, stream=topic, limit=_PAGE)
-    return _Seen(true=true, events=found, last=last)
+    return _Seen(true=true, events=found, last=last, unreadable=tx.unreadable)
 
 
 def _holds(tx: Tx, predicate: Predicate) -> bool | Refusal:
     match predicate:
         case SeqAbove(seq):
-            return bool(events.after(tx, seq, limit=1)[0])
+            return events.after(tx, seq, limit=1)[1] > seq
         case FieldIs(noun, record_id) | VersionAbove(noun, record_id):
             record = _LOAD[noun](tx, record_id)
             if record is None:
@@ -95,7 +98,7 @@ def _holds(tx: Tx, predicate: Predicate) -> bool | Refusal:
             return bool(getattr(record, predicate.field) == predicate.value)
 
 
-async def watch(store: Store, relay: Relay, call: Call, ask: WatchEvents) -> AsyncIterator[EventPage | Refusal]:
+async def watch(store: Store, relay: Relay, call: Call, ask: WatchEvents) -> AsyncGenerator[EventPage | Refusal, None]:
     """Pages of events, read when the peer has room for them: a slow watcher lags, it holds nothing up."""
     begin = cursor.read(ask.cursor, call.store_id, "events", ask.stream)
     if isinstance(begin, Refusal):
@@ -103,12 +106,12 @@ async def watch(store: Store, relay: Relay, call: Call, ask: WatchEvents) -> Asy
         return
     after = begin if ask.cursor else store.seq
     while True:
-        changed = relay.next(ask.stream)
-        found, after = store.look(lambda tx, at=after: events.after(tx, at, stream=ask.stream, limit=_PAGE))  # type: ignore[misc]
-        if found:
-            yield EventPage(items=found, cursor=cursor.write(after, call.store_id, "events", ask.stream))
-            continue
-        try:
-            await changed.wait()
-        finally:
-            relay.forget(ask.stream, changed)
+        with relay.next(ask.stream) as changed:
+            seen = store.look(functools.partial(_events, topic=ask.stream, after=after, true=True))
+            if seen.last == after:
+                await changed.wait()
+                continue
+        quarantine.set_aside(store, seen.unreadable, at=now())
+        after = seen.last
+        if seen.events:
+            yield EventPage(items=seen.events, cursor=cursor.write(after, call.store_id, "events", ask.stream))

@@ -21,6 +21,8 @@ _HEAD = '"""Generated from the operation table by ``.ci/generate``; do not edit.
 def modules(operations: Iterable[Operation], nouns: dict[str, str]) -> dict[str, str]:
     """File name to text, for the folder ``client/cli/index``. ``nouns`` gives each noun's one-line help."""
     rows = list(operations)
+    if unknown := {op.noun for op in rows} - nouns.keys():
+        raise ValueError(f"no help for {sorted(unknown)}: add a line to NOUNS in .ci/generate")
     files = {f"{noun}.py": _noun([op for op in rows if op.noun == noun]) for noun in nouns}
     codes = "".join(f"    {code.value!r}: {(r.exit, r.retry.value, r.meaning)!r},\n" for code, r in ROWS.items())
     listed = "".join(f"    {noun!r}: {help_line!r},\n" for noun, help_line in nouns.items())

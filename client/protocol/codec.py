@@ -21,7 +21,7 @@ from cattrs.v import format_exception
 
 from client.protocol.operation import Operation
 from client.protocol.refusals import Code, Refusal
-from client.protocol.shape import outside, shapes
+from client.protocol.shape import bounded, outside
 
 T = TypeVar("T")
 
@@ -32,12 +32,20 @@ class _WrongType(TypeError):
     """What a field wanted instead; the message is shown to the caller."""
 
 
+def _choices(target: Any) -> list[str] | None:
+    """The values of an enum; None for every other type."""
+    is_enum = isinstance(target, type) and issubclass(target, enum.Enum)
+    members: Any = target
+    return [member.value for member in members] if is_enum else None
+
+
 def _exactly(kind: type, fits: Callable[[Any], bool], want: str) -> None:
     def check(value: object, target: Any) -> Any:
-        if not fits(value):
-            raise _WrongType(f"expected {want}")
         # A hook for str also gets every StrEnum: those must still be looked up, or any text would pass.
-        return target(value) if isinstance(target, type) and issubclass(target, enum.Enum) else value
+        choices = _choices(target)
+        if not fits(value) or (choices is not None and value not in choices):
+            raise _WrongType(f"expected {want}" if choices is None else f"expected one of {', '.join(choices)}")
+        return value if choices is None else target(value)
 
     _converter.register_structure_hook(kind, check)
 
@@ -73,10 +81,6 @@ def _why(error: BaseException, kind: type | None) -> str:
         return str(error)
     if isinstance(error, KeyError):
         return "this field is required"
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return "expected one of " + ", ".join(m.value for m in kind)
-    if isinstance(error, ValueError) and "is not a valid" in str(error):
-        return str(error)
     return format_exception(error, kind)
 
 
@@ -89,7 +93,7 @@ def from_plain(plain: object, cls: type[T]) -> T | Refusal:
     record = exact(plain, cls, "body")
     if isinstance(record, Refusal):
         return record
-    for shape in shapes(cls):
+    for shape in bounded(cls):
         if why := outside(shape, getattr(record, shape.name)):
             code = Code.LIMIT_EXCEEDED if why.startswith("at most") else Code.MALFORMED
             return Refusal(code=code, about=shape.name, lifted_by=f"give {shape.name} {why}")
@@ -98,7 +102,7 @@ def from_plain(plain: object, cls: type[T]) -> T | Refusal:
 
 def exact(plain: object, cls: type[T], about: str) -> T | Refusal:
     """``plain`` as a record, without a look at bounds."""
-    if type(plain) is not dict:
+    if type(plain) is not dict or not all(type(name) is str for name in plain):
         return Refusal(code=Code.MALFORMED, about=about, lifted_by=f"send {about} as a map of field names")
     try:
         return _converter.structure(plain, cls)

@@ -6,6 +6,8 @@ from __future__ import annotations
 MAX_REQUEST = 256 * 1024
 MAX_ANSWER = 64 * 1024 * 1024
 PREFIX = 4
+#: What lifts FRAME_TOO_LARGE.
+TOO_LARGE = f"keep a request within {MAX_REQUEST} bytes; give large content as a reference"
 
 
 class Frames:

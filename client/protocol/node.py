@@ -53,8 +53,8 @@ class NodeStatus:
     seq: int
     connections: int
     waits: int
-    agents: int
-    teams: int
+    agents: int | None  # not known while the database cannot be read
+    teams: int | None
     boundary: str  # what the operator plane proves for an unconfined session, and what it does not
     not_built: list[str]
 

@@ -53,7 +53,13 @@ class ShowProject(Request[Project]):
 
 
 OPERATIONS = (
-    Operation("project.add", AddProject, planes=OPERATOR, effect=Effect.WRITE, refuses=(Code.FILE_UNUSABLE,)),
+    Operation(
+        "project.add",
+        AddProject,
+        planes=OPERATOR,
+        effect=Effect.WRITE,
+        refuses=(Code.FILE_UNUSABLE, Code.ROW_QUARANTINED),
+    ),
     Operation("project.list", ListProjects, planes=READERS, effect=Effect.READ, refuses=(Code.CURSOR_INVALID,)),
     Operation(
         "project.show",

@@ -6,6 +6,7 @@ import enum
 import functools
 import types
 import typing
+import unicodedata
 from typing import Any
 
 import attrs
@@ -104,6 +105,21 @@ def _default(field: attrs.Attribute[Any]) -> Any:
     return field.default
 
 
+def one_line(text: str) -> bool:
+    """Whether a terminal shows it as one harmless line. Every script's spaces are welcome, all controls are not."""
+    return text.isprintable() or all(c.isprintable() or unicodedata.category(c) == "Zs" for c in text)
+
+
+@functools.cache
+def _bounded(cls: Any) -> tuple[Shape, ...]:
+    return tuple(shape for shape in shapes(cls) if shape.many or shape.bounds != Bounds())
+
+
+def bounded(cls: type) -> tuple[Shape, ...]:
+    """The fields of a request whose values have bounds."""
+    return _bounded(cls)
+
+
 def outside(shape: Shape, value: Any) -> str:
     """Why ``value`` is outside the bounds of ``shape``, or an empty string."""
     if value is None:
@@ -118,6 +134,6 @@ def outside(shape: Shape, value: Any) -> str:
     texts: list[Any] = value if isinstance(value, list) else [value]
     if shape.many and any(isinstance(t, str) and len(t) > ITEM for t in texts):
         return f"at most {ITEM} characters an item"
-    if (b.line or shape.many) and any(isinstance(t, str) and not t.isprintable() for t in texts):
+    if (b.line or shape.many) and any(isinstance(t, str) and not one_line(t) for t in texts):
         return "one line without control characters"
     return ""

@@ -6,8 +6,8 @@ import enum
 from collections.abc import Sequence
 
 from client.protocol.agent import AgentMember, AgentStatus
-from client.protocol.ids import TeamId
 from client.protocol.refusals import Code, Refusal
+from client.protocol.team import Team
 from daemon.kernel.machine import Lifecycle
 
 
@@ -52,14 +52,16 @@ def retired(agent: AgentMember) -> Refusal | None:
     )
 
 
-def sole_host(hosted: Sequence[TeamId]) -> Refusal | None:
+def sole_host(hosted: Sequence[Team]) -> Refusal | None:
     """Why a member that is Host of active teams cannot go, or None."""
     if not hosted:
         return None
+    team = hosted[0]
     return Refusal(
         code=Code.SOLE_HOST,
-        about=f"team/{hosted[0]}",
-        lifted_by=f"hand the team over or deactivate it first: firm team hand-over {hosted[0]} --to-agent-id MEMBER",
+        about=f"team/{team.id}",
+        lifted_by="hand the team over or deactivate it first: "
+        f"firm team hand-over {team.id} --expected-version {team.version} --to-agent-id MEMBER",
     )
 
 

@@ -10,6 +10,7 @@ from client.protocol.ids import StoreId
 from client.protocol.refusals import Code, Refusal
 
 _MARK = 6
+_LAST = 2**63 - 1  # a database numbers no row higher
 
 
 def write(position: int, store_id: StoreId, *query: object) -> str:
@@ -26,13 +27,14 @@ def read(cursor: str, store_id: StoreId, *query: object) -> int | Refusal:
         raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
     except (binascii.Error, ValueError):
         raw = b""
-    if len(raw) != _MARK + 8 or raw[:_MARK] != _mark(store_id, query):
+    position = int.from_bytes(raw[_MARK:], "big")
+    if len(raw) != _MARK + 8 or raw[:_MARK] != _mark(store_id, query) or position > _LAST:
         return Refusal(
             code=Code.CURSOR_INVALID,
             about="cursor",
             lifted_by="begin again without a cursor; one fits only the query and the store that gave it",
         )
-    return int.from_bytes(raw[_MARK:], "big")
+    return position
 
 
 def _mark(store_id: StoreId, query: tuple[object, ...]) -> bytes:

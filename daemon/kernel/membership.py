@@ -70,7 +70,8 @@ def stays_as_host(membership: TeamMembership, team: Team) -> Refusal | None:
     return Refusal(
         code=Code.SOLE_HOST,
         about=f"membership/{membership.id}",
-        lifted_by=f"hand the team over or deactivate it first: firm team hand-over {team.id} --to-agent-id MEMBER",
+        lifted_by="hand the team over or deactivate it first: "
+        f"firm team hand-over {team.id} --expected-version {team.version} --to-agent-id MEMBER",
     )
 
 

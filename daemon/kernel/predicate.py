@@ -57,14 +57,15 @@ _VERSION = re.compile(r"(\w+):([^\s.=>]+)\.version>(\d{1,18})")
 def parse(text: str) -> Predicate | Refusal:
     if match := _SEQ.fullmatch(text):
         return SeqAbove(int(match[1]))
-    if (match := _VERSION.fullmatch(text)) and match[1] in FIELDS:
-        return VersionAbove(match[1], match[2], int(match[3]))
-    match = _FIELD.fullmatch(text)
+    match = _VERSION.fullmatch(text) or _FIELD.fullmatch(text)
     if not match:
         return _refuse("write seq>N, NOUN:ID.FIELD=VALUE or NOUN:ID.version>N")
-    noun, record_id, field, value = match.groups()
+    noun, record_id = match[1], match[2]
     if noun not in FIELDS:
         return _refuse(f"wait on one of {', '.join(FIELDS)}")
+    if match.re is _VERSION:
+        return VersionAbove(noun, record_id, int(match[3]))
+    field, value = match[3], match[4]
     if field not in FIELDS[noun]:
         return _refuse(f"of {noun} one can wait on {', '.join(FIELDS[noun])} or version")
     values = [m.value for m in FIELDS[noun][field]]

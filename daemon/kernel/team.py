@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 
-from client.protocol.agent import AgentMember
+from client.protocol.agent import AgentMember, AgentStatus
 from client.protocol.ids import AgentMemberId
 from client.protocol.membership import MembershipState, TeamMembership
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.team import Team, TeamState
-from daemon.kernel.agent import available, retired
+from daemon.kernel.agent import available
 from daemon.kernel.machine import Lifecycle
 
 
@@ -54,28 +54,43 @@ def kept(team: Team) -> Refusal | None:
     )
 
 
-def can_return(team: Team, host: AgentMember | None, cause: TeamCause) -> Refusal | None:
-    """Why a team cannot come back (restore, activate) with the Host it has kept, or None."""
-    if host is None:
-        if cause is TeamCause.RESTORE:
-            return None
-        return Refusal(
-            code=Code.HOST_REQUIRED,
-            about=f"team/{team.id}",
-            lifted_by=f"give it a Host: firm team hand-over {team.id} --to-agent-id MEMBER",
-        )
-    return retired(host)
+def can_restore(host: TeamMembership | None, agent: AgentMember | None) -> Refusal | None:
+    """Why a team cannot come out of the trash with the Host it has kept, or None. It may have none."""
+    if host is None or agent is None or agent.status is not AgentStatus.RETIRED:
+        return None
+    return Refusal(
+        code=Code.AGENT_MEMBER_RETIRED,
+        about=f"agent/{agent.id}",
+        lifted_by="its Host is retired; end its membership first: "
+        f"firm membership leave {host.id} --expected-version {host.version}",
+    )
+
+
+def can_activate(team: Team, agent: AgentMember | None) -> Refusal | None:
+    """Why a team cannot be active with the Host it has kept, or None."""
+    if agent is not None and agent.status is not AgentStatus.RETIRED:
+        return None
+    give = f"give it a Host: firm team hand-over {team.id} --expected-version {team.version} --to-agent-id MEMBER"
+    if agent is None:
+        return Refusal(code=Code.HOST_REQUIRED, about=f"team/{team.id}", lifted_by=give)
+    lifted_by = f"its Host is retired; {give}"
+    return Refusal(code=Code.AGENT_MEMBER_RETIRED, about=f"agent/{agent.id}", lifted_by=lifted_by)
 
 
 def can_host(team: Team, agent: AgentMember, membership: TeamMembership | None) -> Refusal | None:
     """Why ``agent`` cannot become the Host of ``team``, or None."""
     if refusal := available(agent):
         return refusal
-    if membership is None or membership.state is not MembershipState.ACTIVE:
-        return Refusal(
-            code=Code.INVALID_STATE_TRANSITION,
-            about=f"agent/{agent.id}",
-            lifted_by=f"only an active member can become Host: firm membership invite --team-id {team.id} "
-            f"--agent-member-id {agent.id}, then join",
-        )
-    return None
+    if membership is None:
+        first = f": firm membership invite --team-id {team.id} --agent-member-id {agent.id}, then join"
+    elif membership.state is MembershipState.ACTIVE:
+        return None
+    elif membership.state is MembershipState.INVITED:
+        first = f": firm membership join {membership.id} --expected-version {membership.version}"
+    else:
+        first = f"; this one is {membership.state.value}"
+    return Refusal(
+        code=Code.INVALID_STATE_TRANSITION,
+        about=f"agent/{agent.id}",
+        lifted_by=f"only an active member can become Host{first}",
+    )

@@ -17,7 +17,7 @@ from client.protocol.agent import (
     UpdateAgent,
 )
 from client.protocol.ids import AgentMemberId, new_id
-from client.protocol.membership import MembershipRole
+from client.protocol.membership import MembershipRole, MembershipState
 from client.protocol.refusals import Refusal
 from daemon.call import Call
 from daemon.kernel import cursor
@@ -27,6 +27,7 @@ from daemon.kernel.version import moved
 from daemon.operations import find, membership
 from store import agent as agents
 from store import membership as memberships
+from store import team as teams
 from store.agent import AGENTS
 from store.tx import Tx
 
@@ -78,6 +79,8 @@ def update(tx: Tx, call: Call, ask: UpdateAgent) -> AgentMember | Refusal:
     changes: dict[str, Any] = {name: value for name in _UPDATABLE if (value := getattr(ask, name)) is not None}
     if ask.name is not None:
         for part in memberships.open_of_agent(tx, agent.id):
+            if part.state is MembershipState.INVITED:
+                continue  # joining looks at the name again
             other = memberships.namesake(tx, part.team_id, agent.id, ask.name)
             if other is not None:
                 return name_taken(ask.name, other, part.team_id)
@@ -96,7 +99,7 @@ def retire(tx: Tx, call: Call, ask: RetireAgent) -> AgentMember | Refusal:
     after = _move(tx, call, ask, AgentCause.RETIRE)
     if isinstance(after, Refusal):
         return after
-    if refusal := sole_host(memberships.active_teams_hosted_by(tx, after.id)):
+    if refusal := sole_host(teams.active_hosted_by(tx, after.id)):
         return refusal
     for part in memberships.open_of_agent(tx, after.id):
         if part.role is MembershipRole.HOST:

@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from client.protocol.node import ListQuarantine, Quarantined, QuarantineList, ReleaseQuarantine
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
-from daemon.operations import find
 from store import events, quarantine
 from store.agent import AGENTS
-from store.membership import MEMBERSHIPS
+from store.membership import MEMBERSHIPS, subscription
 from store.project import PROJECTS
 from store.team import TEAMS
 from store.tx import Tx, Unreadable
 
-#: How a record of each table is read again.
+#: How a record of each table is read again: every table whose rows become records stands here.
 _READ: Mapping[str, Callable[[Tx, str], object]] = {
     **{keeper.table: keeper.load for keeper in (AGENTS, MEMBERSHIPS, PROJECTS, TEAMS)},
     "events": lambda tx, seq: events.load(tx, int(seq)),
+    "subscriptions": subscription,
 }
 
 
@@ -38,11 +38,14 @@ def unreadable(error: Unreadable) -> Refusal:
 def release(tx: Tx, call: Call, ask: ReleaseQuarantine) -> Quarantined | Refusal:
     held = quarantine.load(tx, ask.record)
     if held is None:
-        return find.not_found("node quarantine", ask.record)
+        lifted_by = "see what is set aside: firm node quarantine"
+        return Refusal(code=Code.NOT_FOUND, about=ask.record, lifted_by=lifted_by)
     table, _, row = ask.record.partition("/")
+    if table not in _READ:
+        lifted_by = "use the build that set it aside; this one does not know such records"
+        return Refusal(code=Code.ROW_QUARANTINED, about=ask.record, lifted_by=lifted_by)
     try:
-        if table in _READ:
-            _READ[table](tx, row)
+        _READ[table](tx, row)
     except Unreadable as error:
         return unreadable(error)
     quarantine.drop(tx, ask.record)

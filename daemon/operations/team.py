@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from client.protocol.agent import AgentMember
 from client.protocol.ids import MemberGen, MembershipId, TeamId, TeamRef, new_id
 from client.protocol.membership import MembershipRole, MembershipState, TeamMembership
+from client.protocol.operation import Plane
 from client.protocol.refusals import Refusal
 from client.protocol.team import (
     ActivateTeam,
@@ -27,7 +27,7 @@ from client.protocol.team import (
 from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.agent import available
-from daemon.kernel.team import TEAM, TeamCause, can_host, can_return, kept, may_run
+from daemon.kernel.team import TEAM, TeamCause, can_activate, can_host, can_restore, kept, may_run
 from daemon.kernel.version import moved
 from daemon.operations import find, project
 from store import membership as memberships
@@ -100,6 +100,8 @@ def _shown(tx: Tx, team: Team) -> TeamShown:
 
 def may(tx: Tx, call: Call, ask: UpdateTeam | DeactivateTeam | HandOverTeam) -> Refusal | None:
     """Who may run this team: the operator, and its own Host."""
+    if call.plane is Plane.OPERATOR:
+        return None
     team = find.team(tx, ask.team_id)
     if isinstance(team, Refusal):
         return team
@@ -169,11 +171,15 @@ def _move(tx: Tx, call: Call, ref: TeamRef, expected: int, cause: TeamCause) -> 
     state = TEAM.after(team.state, cause, f"team/{team.id}")
     if isinstance(state, Refusal):
         return state
-    if cause in {TeamCause.ACTIVATE, TeamCause.RESTORE} and (refusal := can_return(team, _host(tx, team), cause)):
+    if refusal := _with_its_host(tx, team, cause):
         return refusal
     return TEAMS.change(tx, team, kind=cause.value, actor=call.actor, at=call.now, state=state)
 
 
-def _host(tx: Tx, team: Team) -> AgentMember | None:
-    membership = memberships.host(tx, team.id)
-    return AGENTS.load(tx, membership.agent_member_id) if membership else None
+def _with_its_host(tx: Tx, team: Team, cause: TeamCause) -> Refusal | None:
+    """A team comes back with the Host it has kept, so that one must be able to."""
+    if cause not in {TeamCause.ACTIVATE, TeamCause.RESTORE}:
+        return None
+    host = memberships.host(tx, team.id)
+    agent = AGENTS.load(tx, host.agent_member_id) if host else None
+    return can_activate(team, agent) if cause is TeamCause.ACTIVATE else can_restore(host, agent)

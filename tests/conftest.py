@@ -1,0 +1,20 @@
+"""Fixtures that every test may ask for: a node in this process, and real daemons (``tests/support/daemon.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.daemon import daemon, home, shared
+from tests.support.node import InProcessNode, in_process
+
+__all__ = ["daemon", "home", "node", "shared"]
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[InProcessNode]:
+    """A node in this process, over a folder of its own."""
+    async with in_process(tmp_path / "home") as running:
+        yield running

@@ -1,0 +1,194 @@
+"""What must hold for every row of the operation table, for every code and for every statement."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+import store
+from client.cli.main import ALIASES, BY_HAND
+from client.protocol.operation import Effect, Operation, Plane
+from client.protocol.refusals import COMMON, HELLO, ROWS, WRITING, Code, Retry
+from client.protocol.shape import shapes
+from client.protocol.table import BY_NAME, BY_REQUEST, OPERATIONS
+from daemon.handlers import FOLDERS, GUARDS, HANDLERS
+from store import migrate
+from store.sql import REGISTERED, Sql
+from tests.support.node import assembled
+
+ROOT = Path(__file__).parents[2]
+for module in pkgutil.iter_modules(store.__path__):
+    importlib.import_module(f"store.{module.name}")  # so that every statement is registered
+
+every_operation = pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: str(op.name))
+
+
+def test_every_operation_is_answered_by_one_thing_of_its_effect(tmp_path: Path) -> None:
+    with assembled(tmp_path / "home") as node:
+        answers, streams = node.live.answers, node.live.streams
+    by_effect = {Effect.READ: HANDLERS, Effect.WRITE: HANDLERS, Effect.LIVE: answers, Effect.STREAM: streams}
+    for op in OPERATIONS:
+        answering = [place for place in (HANDLERS, answers, streams) if op.name in place]
+        assert answering == [by_effect[op.effect]], op.name
+    assert {*HANDLERS, *answers, *streams} == set(BY_NAME)
+
+
+def test_names_are_sorted_and_unique() -> None:
+    names = [op.name for op in OPERATIONS]
+    assert names == sorted(set(names))
+    assert len(BY_REQUEST) == len(BY_NAME) == len(OPERATIONS)
+
+
+@every_operation
+def test_every_operation_can_be_named_on_every_surface(op: Operation) -> None:
+    assert re.fullmatch(r"[a-z]+\.[a-z]+(-[a-z]+)*", op.name)
+    assert op.request.__module__ == f"client.protocol.{op.noun}"
+    assert op.summary.endswith(".")
+    assert "\n" not in op.summary
+    assert op.planes <= set(Plane)
+    assert Plane.OPERATOR in op.planes
+    assert isinstance(op.response, type)
+
+
+@every_operation
+def test_every_field_has_a_shape_and_help(op: Operation) -> None:
+    names = [shape.name for shape in shapes(op.request)]
+    assert len(set(names)) == len(names)
+    for shape in shapes(op.request):
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", shape.name)
+        assert shape.help.strip() == shape.help
+        assert shape.help.isprintable()
+        assert shape.help
+        assert not shape.help.endswith(".")
+    required = [shape.required for shape in shapes(op.request)]
+    assert required == sorted(required, reverse=True), "what is required stands first"
+
+
+@every_operation
+def test_every_text_and_list_of_a_request_is_bounded(op: Operation) -> None:
+    """Else its only limit is that of a frame."""
+    for shape in shapes(op.request):
+        if shape.many or (shape.kind is str):
+            assert shape.bounds.most is not None, shape.name
+
+
+@every_operation
+def test_no_operation_lists_what_all_may_refuse_with(op: Operation) -> None:
+    assert len(set(op.refuses)) == len(op.refuses)
+    assert not set(op.refuses) & {*COMMON, *(WRITING if op.effect is Effect.WRITE else ())}
+
+
+def test_guards_and_folders_belong_to_writes() -> None:
+    writes = {op.name for op in OPERATIONS if op.effect is Effect.WRITE}
+    assert set(GUARDS) <= writes
+    assert set(FOLDERS) <= writes
+    shared = {op.name for op in OPERATIONS if op.name in writes and op.planes != frozenset({Plane.OPERATOR})}
+    assert set(GUARDS) == shared, "a write that more than one plane may ask for says who of them"
+
+
+def test_every_code_has_a_row() -> None:
+    assert list(ROWS) == list(Code) == sorted(Code)
+    assert all(code.name == code.value for code in Code)
+
+
+@pytest.mark.parametrize("code", Code)
+def test_every_row_of_a_code_is_complete(code: Code) -> None:
+    row = ROWS[code]
+    assert row.meaning.endswith(".")
+    assert 400 <= row.http < 600
+    assert row.exit in {1, 2, 3, 5}
+    if row.exit == 3:
+        assert row.retry is Retry.SAME
+    if row.exit == 2:
+        assert row.retry is Retry.NEVER
+
+
+def test_every_code_is_refused_with_by_somebody() -> None:
+    used = {*COMMON, *WRITING, *HELLO}.union(*(op.refuses for op in OPERATIONS))
+    assert used == set(Code)
+
+
+def _calls(root: Path, name: str) -> Iterator[tuple[str, ast.Call]]:
+    for path in sorted(root.rglob("*.py")):
+        for found in ast.walk(ast.parse(path.read_text())):
+            if isinstance(found, ast.Call) and isinstance(found.func, ast.Name) and found.func.id == name:
+                yield f"{path.relative_to(ROOT)}:{found.lineno}", found
+
+
+def test_every_refusal_says_what_lifts_it() -> None:
+    refusals = [each for folder in ("client", "daemon", "store") for each in _calls(ROOT / folder, "Refusal")]
+    assert refusals
+    silent = [where for where, call in refusals if not {"code", "about", "lifted_by"} <= {k.arg for k in call.keywords}]
+    assert silent == []
+
+
+def test_every_code_is_made_by_somebody() -> None:
+    """A code that nothing returns is a promise that nothing keeps."""
+    text = "\n".join(
+        path.read_text()
+        for folder in ("daemon", "store", "client/protocol/codec.py", "client/protocol/frames.py")
+        for path in ([ROOT / folder] if folder.endswith(".py") else sorted((ROOT / folder).rglob("*.py")))
+    )
+    assert [code for code in Code if not re.search(rf"Code\.{code}\b", text)] == []
+
+
+def test_every_outcome_has_a_test() -> None:
+    found: list[str] = []
+    for path in (ROOT / "tests" / "operations").glob("test_*.py"):
+        tree = ast.parse(path.read_text())
+        found += [each.name for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    wanted = {
+        f"test_{op.noun}_{op.verb.replace('-', '_')}_{outcome}"
+        for op in OPERATIONS
+        for outcome in ("ok", *(code.lower() for code in op.refuses))
+    }
+    assert sorted(wanted - set(found)) == []
+
+
+def test_every_alias_and_command_by_hand_is_near_the_table() -> None:
+    assert {f"{noun}.{verb}" for noun, verb in ALIASES.values()} <= set(BY_NAME)
+    nouns = {op.noun for op in OPERATIONS}
+    assert {noun for noun, verb in BY_HAND if verb} <= nouns
+    assert not set(ALIASES) & nouns
+
+
+@pytest.fixture(scope="module")
+def migrated() -> Iterator[apsw.Connection]:
+    with contextlib.closing(apsw.Connection(":memory:")) as connection:
+        migrate.migrate(connection)
+        yield connection
+
+
+@pytest.mark.parametrize("statement", REGISTERED, ids=lambda each: " ".join(each.text.split())[:60])
+def test_every_statement_compiles(migrated: apsw.Connection, statement: Sql) -> None:
+    names = set(re.findall(r":(\w+)", statement.text))
+    migrated.execute(f"EXPLAIN {statement.text}", dict.fromkeys(names)).fetchall()
+
+
+def test_sql_is_spoken_only_in_registered_statements() -> None:
+    """Outside ``sql(…)`` no string of the product begins like a statement; migrations run before there are any."""
+    statement = re.compile(r"(SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE|DROP|ALTER|REPLACE|VACUUM) ")
+    odd: list[str] = []
+    for folder in ("client", "daemon", "store"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text())
+            registered = {
+                id(part)
+                for call in ast.walk(tree)
+                if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "sql"
+                for part in ast.walk(call)
+            }
+            for part in ast.walk(tree):
+                if not (isinstance(part, ast.Constant) and isinstance(part.value, str)):
+                    continue
+                if statement.match(part.value.strip()) and id(part) not in registered:
+                    odd.append(f"{path.relative_to(ROOT)}:{part.lineno}")
+    assert [where for where in odd if not where.startswith("store/migrate.py:")] == []
