@@ -11,21 +11,23 @@ import sys
 
 
 def _clean_path() -> None:
+    """Drops the current folder and PYTHONPATH, but for what the interpreter itself would look at."""
+    if sys.flags.isolated:
+        return  # the interpreter never added them
     own = os.path.dirname(os.path.abspath(__file__))
-    foreign = {os.getcwd()} if _has_folder() else set()
-    foreign.update(os.path.abspath(entry or ".") for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    sys.path[:] = [
-        entry for entry in sys.path if (where := os.path.abspath(entry or ".")) == own or where not in foreign
-    ]
+    site = sys.modules.get("site")
+    kept = {own, os.path.dirname(os.__file__), *(site.getsitepackages() if site else ())}
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    foreign = {_absolute(entry) for entry in ("", *named)} - kept
+    sys.path[:] = [entry for entry in sys.path if _absolute(entry) not in foreign]
 
 
-def _has_folder() -> bool:
-    """Whether the current folder still exists; where it was removed nothing can be imported from it."""
+def _absolute(entry: str) -> str:
+    """Empty where it leads on from a current folder that was removed: nothing can be imported from there."""
     try:
-        os.getcwd()
-    except OSError:
-        return False
-    return True
+        return os.path.abspath(entry or ".")
+    except FileNotFoundError:
+        return ""
 
 
 def cli() -> int:

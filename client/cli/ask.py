@@ -11,21 +11,30 @@ import msgpack
 from client import paths
 
 PROTOCOL = 1
-_SECONDS = 10
+#: Seconds until a daemon that takes connections and says nothing counts as one that does not answer. It greets at
+#: once; behind units that start it, it may have to open and migrate its store first.
+PATIENCE = 60
+LARGEST_REQUEST = 256 * 1024
+LARGEST_ANSWER = 64 * 1024 * 1024
 
 
 class Unavailable(Exception):
-    """No daemon answers. ``sent`` tells whether a request may have reached one."""
+    """No daemon answers. ``sent`` tells whether a request may have reached one, ``silent`` that it hangs."""
 
-    def __init__(self, why: str, *, sent: bool = False) -> None:
+    def __init__(self, why: str, *, sent: bool = False, silent: bool = False) -> None:
         super().__init__(why)
         self.sent = sent
+        self.silent = silent
+
+
+class TooLarge(Exception):
+    """A request that no daemon takes; its size in bytes."""
 
 
 class Conversation:
     """A connection on the operator plane. ``welcome`` is what the daemon said of itself."""
 
-    def __init__(self, home: str, table: str) -> None:
+    def __init__(self, home: str, table: str, patience: float = PATIENCE) -> None:
         self.home = home
         self.welcome: dict[str, object] = {}
         try:
@@ -34,15 +43,21 @@ class Conversation:
             raise Unavailable(f"no daemon has run in {home}") from None
         self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         # A blocking connect waits while the accept queue is full; the send timeout bounds it.
-        timeval = _SECONDS.to_bytes(8, sys.byteorder) + bytes(8)
-        self._socket.setsockopt(_socket.SOL_SOCKET, _socket.SO_SNDTIMEO, timeval)
+        self._timeout(_socket.SO_SNDTIMEO, patience)
+        self._timeout(_socket.SO_RCVTIMEO, patience)
         try:
             self._socket.connect(str(where))
         except OSError as error:
-            raise Unavailable(f"nobody answers at {where} ({error.strerror})") from None
+            self._socket.close()
+            raise Unavailable(f"nobody answers at {where} ({error.strerror or error})") from None
         self._buffer = b""
         self._hello = _frame({"hello": {"protocol": PROTOCOL, "table": table, "key": paths.operator_key(home)}})
         self._ids = 0
+
+    def _timeout(self, option: int, seconds: float) -> None:
+        whole, part = int(seconds), int(seconds % 1 * 1_000_000)
+        timeval = whole.to_bytes(8, sys.byteorder) + part.to_bytes(8, sys.byteorder)
+        self._socket.setsockopt(_socket.SOL_SOCKET, option, timeval)
 
     def peer_pid(self) -> int:
         """The daemon's pid, from the kernel."""
@@ -50,13 +65,16 @@ class Conversation:
         return int.from_bytes(raw[:4], sys.byteorder)
 
     def begin(self, op: str, body: dict[str, object], key: str = "") -> None:
-        """Send a request; ``next`` reads its answers."""
+        """Send a request; ``next`` reads its answers. Raises ``TooLarge``."""
         self._ids += 1
         request: dict[str, object] = {"id": self._ids, "op": op, "body": body}
         if key:
             request["key"] = key
+        frame = _frame(request)
+        if len(frame) > LARGEST_REQUEST:
+            raise TooLarge(len(frame))
         try:
-            self._socket.sendall(self._hello + _frame(request))
+            self._socket.sendall(self._hello + frame)
         except OSError as error:
             raise Unavailable(f"the daemon went away ({error.strerror})", sent=True) from None
 
@@ -65,11 +83,11 @@ class Conversation:
         if self._hello:
             self._hello = b""
             first = self._read()
-            if "hello" not in first:
+            hello = first.get("hello")
+            if not isinstance(hello, dict):
                 return first
-            hello = first["hello"]
-            assert isinstance(hello, dict)
             self.welcome = hello
+            self._timeout(_socket.SO_RCVTIMEO, 0)  # from here on it answers when it is done
         return self._read()
 
     def ask(self, op: str, body: dict[str, object], key: str = "") -> dict[str, object]:
@@ -80,15 +98,21 @@ class Conversation:
         self._socket.close()
 
     def _read(self) -> dict[str, object]:
-        head = self._exactly(4)
-        found = msgpack.unpackb(self._exactly(int.from_bytes(head, "big")))
-        assert isinstance(found, dict)
+        size = int.from_bytes(self._exactly(4), "big")
+        try:
+            found = msgpack.unpackb(self._exactly(size)) if size <= LARGEST_ANSWER else None
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise Unavailable("what answers there is no daemon of ours", sent=True, silent=True)
         return found
 
     def _exactly(self, size: int) -> bytes:
         while len(self._buffer) < size:
             try:
                 data = self._socket.recv(1 << 16)
+            except BlockingIOError:
+                raise Unavailable("the daemon takes connections and says nothing", sent=True, silent=True) from None
             except OSError as error:
                 raise Unavailable(f"the daemon went away ({error.strerror})", sent=True) from None
             if not data:
@@ -115,7 +139,7 @@ def once(
     try:
         return _once(home, table, op, body, key)
     except Unavailable as lost:
-        if not lost.sent:
+        if lost.silent or not lost.sent:
             raise
     try:
         return _once(home, table, op, body, key)

@@ -1,4 +1,4 @@
-"""The light door: find the verb, parse its arguments, ask, print, exit.
+"""The light door: find the verb, read its arguments, ask, say, exit.
 
 Exit status: 0 done, 1 refused, 2 usage, 3 ask again, 4 no daemon, 5 needs recovery.
 """
@@ -9,13 +9,16 @@ import os
 import sys
 from types import ModuleType
 
+from client import paths
+from client.cli import arguments, say
 from client.cli import ask as door
+from client.cli.arguments import Usage, Verb
 from client.cli.index import CODES, DIGEST, NOUNS
 
 #: What people type most, in one word.
 ALIASES = {"events": ("event", "list"), "wait": ("event", "wait"), "watch": ("event", "watch")}
 
-#: Commands that are not one operation: module under client.cli.by_hand, and help.
+#: Commands that are not one operation: module under client.cli.by_hand, and help. Their FIELDS are in the module.
 BY_HAND = {
     ("node", "start"): ("start", "Start the daemon of this machine, or say that it runs."),
     ("node", "stop"): ("stop", "Drain the daemon, end it and wait until it is gone."),
@@ -33,156 +36,157 @@ BY_HAND = {
     ("event", "watch"): ("watch", "Follow events as they are committed."),
     ("completion", ""): ("completion", "Print the shell completion for bash, zsh or fish."),
 }
+_HELP = {"-h", "--help", "help"}
+_INTERRUPTED = 130
 
-Field = tuple[str, str, str, bool, object, "tuple[str, ...] | None", bool, str, str]
-Verb = tuple[str, str, str, "tuple[Field, ...]"]
 
-
-def main(arguments: list[str]) -> int:
+def main(words: list[str]) -> int:
+    as_json = "--json" in words
     try:
-        status = _main(arguments)
-        sys.stdout.flush()
+        return _main(words)
+    except Usage as wrong:
+        return say.misused(wrong, as_json=as_json)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter complains at its end
         return 0
+    except say.Unheard as why:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return say.declined(
+            "ANSWER_LOST",
+            "",
+            f"The answer could not be written: {why}.",
+            "look at where standard output goes; what was asked for is done, and firm events shows it",
+            as_json=as_json,
+        )
+    except paths.NoHome:
+        meaning = "FIRM_HOME is relative, and the current folder has been removed."
+        return say.declined("USAGE", "", meaning, "set FIRM_HOME to a full path", as_json=as_json)
     except KeyboardInterrupt:
-        return 130
-    return status
+        return _INTERRUPTED
 
 
-def _main(arguments: list[str]) -> int:
-    words = list(arguments)
-    if words[:1] == ["--version"]:
+def _main(words: list[str]) -> int:
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    if not words or words[0] in _HELP:
+        say.out(_help())
+        return 0
+    if words[0] in {"-V", "--version", "version"}:
         from importlib.metadata import version
 
-        print("firm", version("firm-node"))
+        say.out(f"firm {version('firm-node')}")
         return 0
-    if not words or words[0] in {"-h", "--help", "help"}:
-        print(_help())
+    if words[:3] == ["completion", "words", "--"]:
+        return int(load("client.cli.by_hand.completion").offer(words[3:]))
+    noun, verb, rest = _command(words)
+    if verb in _HELP:
+        say.out(_noun_help(noun))
         return 0
-    noun, *rest = words
-    if noun in ALIASES:
-        noun, verb = ALIASES[noun]
-    elif (noun, "") in BY_HAND:
-        verb = ""
-    else:
-        verb, rest = (rest[0], rest[1:]) if rest else ("--help", [])
+    command = f"firm {noun} {verb}".strip()
     if (noun, verb) in BY_HAND:
-        module = _module(f"client.cli.by_hand.{BY_HAND[noun, verb][0]}")
-        return int(module.run(verb, rest))
-    if noun not in NOUNS:
-        return usage(f"there is no command {noun!r}", near(noun, [*NOUNS, *ALIASES, "completion"]))
-    verbs: dict[str, Verb] = _module(f"client.cli.index.{noun}").VERBS
-    if verb in {"-h", "--help"}:
-        print(_noun_help(noun, verbs))
-        return 0
-    if verb not in verbs:
-        known = [*verbs, *(v for n, v in BY_HAND if n == noun)]
-        return usage(f"{noun} has no verb {verb!r}", near(verb, known), f"firm {noun} --help")
-    return _operation(noun, verb, verbs[verb], rest)
+        name, summary = BY_HAND[noun, verb]
+        module = load(f"client.cli.by_hand.{name}")
+        if _wants_help(rest):
+            return _verb_help(command, summary, module.FIELDS)
+        return int(module.run(verb, arguments.take(command, module.FIELDS, rest)))
+    row = verbs_of(noun)[verb]
+    if _wants_help(rest):
+        return _verb_help(command, row[2], arguments.with_options(row[1], row[3]))
+    return _operation(noun, verb, row, rest)
 
 
-def _module(name: str) -> ModuleType:
+def load(name: str) -> ModuleType:
     __import__(name)
     return sys.modules[name]
 
 
+def verbs_of(noun: str) -> dict[str, Verb]:
+    found: dict[str, Verb] = load(f"client.cli.index.{noun}").VERBS
+    return found
+
+
+def known_verbs(noun: str) -> dict[str, str]:
+    """Every verb of a noun with its help, those by hand too."""
+    rows = {verb: row[2] for verb, row in verbs_of(noun).items()}
+    rows.update({verb: text for (n, verb), (_, text) in BY_HAND.items() if n == noun})
+    return rows
+
+
+def _command(words: list[str]) -> tuple[str, str, list[str]]:
+    """Noun, verb and the rest. Raises ``Usage`` where there is no such command."""
+    noun, *rest = words
+    if noun in ALIASES:
+        return *ALIASES[noun], rest
+    if (noun, "") in BY_HAND:
+        return noun, "", rest
+    if noun.startswith("-"):
+        raise Usage(f"{arguments.quoted(noun)} stands before the command", f"write firm NOUN VERB {noun}")
+    if noun not in NOUNS:
+        raise Usage(f"there is no command {arguments.quoted(noun)}", _instead_of(noun))
+    verb, rest = (rest[0], rest[1:]) if rest else ("", [])
+    if verb in _HELP:
+        return noun, "help", []
+    if (noun, verb) not in BY_HAND and verb not in verbs_of(noun):
+        raise Usage(*_no_verb(noun, verb))
+    return (noun, verb, ["--help"]) if rest[:1] == ["help"] else (noun, verb, rest)
+
+
+def _instead_of(word: str) -> str:
+    owners = [noun for noun in NOUNS if word in known_verbs(noun)]
+    if owners:
+        return f"{word} is a verb; say of what: " + arguments.listing(tuple(f"firm {noun} {word}" for noun in owners))
+    meant = arguments.near(word, [*NOUNS, *ALIASES, "completion"])
+    return f"did you mean firm {meant}? All commands: firm --help" if meant else "see all commands: firm --help"
+
+
+def _no_verb(noun: str, verb: str) -> tuple[str, str]:
+    known = sorted(known_verbs(noun))
+    if not verb or verb.startswith("-"):
+        return f"firm {noun} needs a verb", f"{arguments.listing(tuple(known))}; firm {noun} --help explains them"
+    meant = arguments.near(verb, known)
+    hint = f"did you mean firm {noun} {meant}? All verbs" if meant else "see its verbs"
+    return f"firm {noun} has no verb {arguments.quoted(verb)}", f"{hint}: firm {noun} --help"
+
+
+def _wants_help(rest: list[str]) -> bool:
+    own = rest[: rest.index("--")] if "--" in rest else rest
+    return "-h" in own or "--help" in own
+
+
 def _operation(noun: str, verb: str, row: Verb, rest: list[str]) -> int:
-    from client.cli.arguments import parse
-
     op, effect, _, _ = row
-    body, options = parse(noun, verb, row, rest)
-    key = str(options.get("key") or (door.new_key() if effect == "write" else ""))
-    from client import paths
-
-    home = paths.home()
+    body, options = arguments.parse(noun, verb, row, rest)
+    as_json = bool(options["json"])
+    key = str(options["key"] or (door.new_key() if effect == "write" else ""))
     try:
-        answer, welcome = door.once(home, DIGEST, op, body, key)
+        answer, welcome = door.once(paths.home(), DIGEST, op, body, key)
     except door.Unavailable as gone:
-        return unavailable(gone, key)
-    return show(noun, answer, welcome, as_json=bool(options.get("json")))
-
-
-def show(noun: str, answer: dict[str, object], welcome: dict[str, object], *, as_json: bool) -> int:
-    """Print an answer for eyes or programs; the exit status."""
-    refusal = answer.get("refusal")
-    if isinstance(refusal, dict):
-        return refused(refusal, welcome, as_json=as_json)
-    body = answer["answer"]
-    if as_json:
-        import json
-
-        whole = {"answer": body, "replayed": answer["replayed"], "seq": answer["seq"]}
-        print(json.dumps(whole, ensure_ascii=False))
-    else:
-        from client.cli.render import text
-
-        print(text(noun, body))
-    return 3 if isinstance(body, dict) and body.get("timed_out") else 0
-
-
-def refused(refusal: dict[str, object], welcome: dict[str, object], *, as_json: bool) -> int:
-    """Print a refusal on stderr; its exit status."""
-    code = str(refusal["code"])
-    status, retry, meaning = CODES.get(code, (1, "never", "Refused."))
-    if as_json:
-        import json
-
-        print(json.dumps({"refusal": {**refusal, "retry": retry}}, ensure_ascii=False), file=sys.stderr)
-        return status
-    about = f" {refusal['about']}" if refusal.get("about") else ""
-    print(f"firm: {meaning} [{code}{about}]", file=sys.stderr)
-    print(f"  To lift it: {refusal['lifted_by']}.", file=sys.stderr)
-    if welcome and welcome.get("table") != DIGEST:
-        print(
-            f"  This firm and the daemon are different builds; the daemon's is {welcome['firm_bin']}.",
-            file=sys.stderr,
-        )
-    return status
-
-
-def unavailable(gone: door.Unavailable, key: str) -> int:
-    print(f"firm: No daemon answers: {gone}. [NODE_DAEMON_UNAVAILABLE]", file=sys.stderr)
-    if gone.sent and key:
-        print(f"  The request may have been done. Ask again with --idempotency-key {key}", file=sys.stderr)
-    print("  To lift it: firm node start", file=sys.stderr)
-    return 4
-
-
-def usage(what: str, hint: str = "", see: str = "firm --help") -> int:
-    print(f"firm: {what}{hint}. See {see}.", file=sys.stderr)
-    return 2
-
-
-def near(word: str, known: list[str]) -> str:
-    import difflib
-
-    found = difflib.get_close_matches(word, known, 1)
-    return f"; did you mean {found[0]!r}?" if found else ""
+        return say.unavailable(gone, key, as_json=as_json)
+    except door.TooLarge as size:
+        _, _, meaning = CODES["FRAME_TOO_LARGE"]
+        lifted_by = f"give less than {arguments.LIMIT} bytes, these are {size}; put large content in a file and name it"
+        return say.declined("FRAME_TOO_LARGE", "request", meaning, lifted_by, as_json=as_json)
+    return say.answered(noun, answer, welcome, key, as_json=as_json)
 
 
 def _help() -> str:
-    lines = [
-        "firm: durable teams of coding agents on one machine.",
-        "",
-        "Usage: firm NOUN VERB [arguments] [--json]",
-        "",
-    ]
-    lines += [f"  {noun:<12}{help_line}" for noun, help_line in NOUNS.items()]
-    lines += ["", "Often used:"]
-    lines += [f"  {'node ' + verb:<12}{text}" for (noun, verb), (_, text) in BY_HAND.items() if noun == "node"][:4]
-    lines += ["  wait        Wait until something is true: firm wait team:ID.state=active"]
-    lines += ["  events      List what was committed; firm watch follows it."]
-    lines += ["  completion  Print the shell completion for bash, zsh or fish."]
-    lines += ["", "firm NOUN --help lists its verbs, firm NOUN VERB --help their arguments."]
-    lines += ["Exit status: 0 done, 1 refused, 2 usage, 3 ask again, 4 no daemon, 5 needs recovery."]
-    return "\n".join(lines)
+    from client.cli import manual
+
+    often = {f"node {verb}": BY_HAND["node", verb][1] for verb in ("start", "stop", "status", "logs")}
+    often["wait"] = "Wait until something is true: firm wait team:ID.state=active"
+    often["events"] = "List what was committed; firm watch follows it."
+    often["completion"] = BY_HAND["completion", ""][1]
+    return manual.whole(NOUNS, often)
 
 
-def _noun_help(noun: str, verbs: dict[str, Verb]) -> str:
-    rows = {verb: row[2] for verb, row in verbs.items()}
-    rows.update({verb: text for (n, verb), (_, text) in BY_HAND.items() if n == noun})
-    wide = max(len(verb) for verb in rows) + 2
-    lines = [f"firm {noun}: {NOUNS[noun]}", ""]
-    lines += [f"  {verb:<{wide}}{rows[verb]}" for verb in sorted(rows)]
-    return "\n".join([*lines, "", f"firm {noun} VERB --help shows its arguments."])
+def _noun_help(noun: str) -> str:
+    from client.cli import manual
+
+    return manual.noun(noun, NOUNS[noun], known_verbs(noun))
+
+
+def _verb_help(command: str, summary: str, fields: tuple[arguments.Field, ...]) -> int:
+    from client.cli import manual
+
+    say.out(manual.verb(command, summary, fields))
+    return 0

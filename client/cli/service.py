@@ -18,12 +18,18 @@ def folder() -> str:
 
 def installed(home: str) -> bool:
     """Whether the units are installed for this very FIRM_HOME and a user manager could start them."""
+    return served() == home and reachable()
+
+
+def served() -> str | None:
+    """The FIRM_HOME of the units that are installed; None where there are none, empty where they are not ours."""
     try:
-        with open(os.path.join(folder(), "firm.service"), encoding="utf-8") as file:
-            text = file.read()
+        with open(os.path.join(folder(), UNITS[1]), encoding="utf-8", errors="surrogateescape") as file:
+            first = file.readline().rstrip("\n")
     except OSError:
-        return False
-    return home_line(home) in text.splitlines() and reachable()
+        return None
+    mark = home_line("")
+    return first.removeprefix(mark) if first.startswith(mark) else ""
 
 
 def home_line(home: str) -> str:

@@ -1,1 +1,4 @@
-"""Commands that are not one operation. Each module has ``run(verb, arguments) -> exit status``."""
+"""Commands that are not one operation.
+
+Each module has ``FIELDS``, what may be given, and ``run(verb, given) -> exit status``.
+"""

@@ -2,41 +2,44 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
 
 from client import paths
 from client.cli import ask as door
-from client.cli import service
+from client.cli import say, service
+from client.cli.arguments import JSON, Field
 from client.cli.index import DIGEST
 from client.cli.units import TEMPLATES, UNITS, render
 
-
-def run(verb: str, arguments: list[str]) -> int:
-    return _install(arguments) if verb == "install" else _uninstall(arguments)
+FIELDS: tuple[Field, ...] = (JSON,)
 
 
-def _install(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        "firm node install",
-        description="Install systemd user units, so that the daemon starts with the first client and outlives the "
-        "login (where lingering is on: loginctl enable-linger).",
-    )
-    parser.parse_args(arguments)
+def run(verb: str, given: dict[str, object]) -> int:
+    as_json = bool(given.get("_json"))
+    return _install(as_json=as_json) if verb == "install" else _uninstall(as_json=as_json)
+
+
+def _install(*, as_json: bool) -> int:
     home = paths.home()
     flock = shutil.which("flock")
     if not service.reachable():
-        return _refuse("no systemd user manager answers", "log in where one runs, or use firm node start without units")
+        return _refuse(
+            "no systemd user manager answers",
+            "log in where one runs, or use firm node start without units",
+            as_json=as_json,
+        )
     if flock is None:
-        return _refuse("flock is not installed", "install util-linux")
+        return _refuse("flock is not installed", "install util-linux", as_json=as_json)
+    if other := _of_another(home):
+        return _refuse(*other, as_json=as_json)
     if _running(home) and not service.installed(home):
-        return _refuse("a daemon runs without the units", "firm node stop, then install again")
+        return _refuse("a daemon runs without the units", "firm node stop, then install again", as_json=as_json)
     try:
         texts = {unit: _text(unit, home, flock) for unit in UNITS}
     except ValueError as error:
-        return _refuse(str(error), "choose a FIRM_HOME and an installation path that a unit can carry")
+        return _refuse(str(error), "choose a FIRM_HOME and an installation path that a unit can carry", as_json=as_json)
     os.makedirs(home, mode=0o700, exist_ok=True)
     os.makedirs(service.folder(), exist_ok=True)
     for unit, text in texts.items():
@@ -47,8 +50,15 @@ def _install(arguments: list[str]) -> int:
     for command in (("daemon-reload",), ("enable", "firm.socket")):
         done = service.systemctl(*command)
         if done.returncode:
-            return _refuse(f"systemctl {' '.join(command)}: {done.stderr.strip()}", "mend that and install again")
-    print(f"Installed {' and '.join(UNITS)} in {service.folder()}. Start the daemon: firm node start")
+            return _refuse(
+                f"systemctl {' '.join(command)}: {done.stderr.strip()}", "mend that and install again", as_json=as_json
+            )
+    text = (
+        f"Installed {' and '.join(UNITS)} in {service.folder()}.\n"
+        "They outlive the login where lingering is on: loginctl enable-linger\n"
+        "Start the daemon: firm node start"
+    )
+    say.out(say.dumps({"installed": True, "folder": service.folder(), "units": UNITS}) if as_json else text)
     return 0
 
 
@@ -57,18 +67,32 @@ def _text(unit: str, home: str, flock: str) -> str:
     return f"{service.home_line(home)}\n" + render(template, home, sys.executable, flock, paths.run_folder(home))
 
 
-def _uninstall(arguments: list[str]) -> int:
-    argparse.ArgumentParser("firm node uninstall", description="Remove the systemd user units.").parse_args(arguments)
+def _uninstall(*, as_json: bool) -> int:
+    if not service.reachable():
+        return _refuse("no systemd user manager answers", "log in where one runs", as_json=as_json)
+    if other := _of_another(paths.home()):
+        return _refuse(*other, as_json=as_json)
     if service.systemctl("is-active", "firm.service").returncode == 0:
-        return _refuse("the daemon runs under the units", "firm node stop, then uninstall")
+        return _refuse("the daemon runs under the units", "firm node stop, then uninstall", as_json=as_json)
     service.systemctl("disable", "--now", "firm.socket")
     for unit in UNITS:
         path = os.path.join(service.folder(), unit)
         if os.path.exists(path):
             os.remove(path)
     service.systemctl("daemon-reload")
-    print("Removed the units. Nothing in FIRM_HOME was touched.")
+    text = "Removed the units. Nothing in FIRM_HOME was touched."
+    say.out(say.dumps({"installed": False, "folder": service.folder(), "units": UNITS}) if as_json else text)
     return 0
+
+
+def _of_another(home: str) -> tuple[str, str] | None:
+    """Why the units that are there are not this home's to write or remove, and what lifts it."""
+    serve = service.served()
+    if serve in {None, home}:
+        return None
+    if not serve:
+        return f"{service.folder()}/{UNITS[1]} is not ours", "move it away"
+    return f"they serve another FIRM_HOME, {serve}", f"FIRM_HOME={serve} firm node uninstall"
 
 
 def _running(home: str) -> bool:
@@ -79,7 +103,5 @@ def _running(home: str) -> bool:
     return True
 
 
-def _refuse(what: str, lifted_by: str) -> int:
-    print(f"firm: The units cannot be changed: {what}.", file=sys.stderr)
-    print(f"  To lift it: {lifted_by}.", file=sys.stderr)
-    return 1
+def _refuse(what: str, lifted_by: str, *, as_json: bool) -> int:
+    return say.declined("UNITS_UNCHANGED", "", f"The units cannot be changed: {what}.", lifted_by, as_json=as_json)

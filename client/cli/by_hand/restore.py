@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 
 from client import paths
+from client.cli import say
+from client.cli.arguments import JSON, Field, absolute
+
+FIELDS: tuple[Field, ...] = (
+    ("file", "--file", "str", True, None, None, False, "file", "a file that firm node backup made"),
+    JSON,
+)
 
 
-def run(_: str, arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        "firm node restore",
-        description="Put a backup in the place of the database. The daemon must be stopped. The former database is "
-        "kept beside it; every generation is raised above any ever issued; cursors given out before are refused.",
-    )
-    parser.add_argument("file", help="a file that firm node backup made")
-    file = os.path.abspath(parser.parse_args(arguments).file)
+def run(_: str, given: dict[str, object]) -> int:
+    as_json = bool(given.get("_json"))
     done = subprocess.run(
-        [sys.executable, "-I", "-m", "daemon", "restore", file],
+        [sys.executable, "-I", "-m", "daemon", "restore", absolute(str(given["file"]))],
         env={**os.environ, "FIRM_HOME": paths.home()},
         cwd="/",
+        capture_output=True,
+        text=True,
         check=False,
     )
-    return done.returncode
+    why = say.last_words(done.stderr) if done.returncode else None
+    if why is not None:
+        code, what, lifted_by = why
+        return say.declined(code, "", what, lifted_by, as_json=as_json)
+    if done.returncode:
+        say.err(done.stderr.rstrip())
+        return done.returncode
+    if as_json:
+        _, _, facts = done.stdout.strip().rpartition("; ")
+        found = dict(fact.split("=", 1) for fact in facts.split())
+        floor = int(found["generation_floor"])
+        say.out(say.dumps({"restored": True, "store_id": found["store_id"], "generation_floor": floor}))
+    else:
+        say.out(done.stdout.strip())
+    return 0

@@ -6,7 +6,6 @@ systemd units are installed they start it, else it is started detached with its 
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import os
 import select
@@ -16,47 +15,55 @@ import time
 
 from client import paths
 from client.cli import ask as door
-from client.cli import service
+from client.cli import say, service
+from client.cli.arguments import JSON, Field
+from client.cli.holder import gone, holder
 from client.cli.index import DIGEST
 
+FIELDS: tuple[Field, ...] = (JSON,)
 LOG = "daemon.log"
 _LOG_LIMIT = 8 * 1024 * 1024
 _SECONDS = 60
+_ENDING_SECONDS = 20
+_SAID = 4000
 
 
-def run(_: str, arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser("firm node start", description="Start the daemon of this machine.")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args(arguments)
+def run(_: str, given: dict[str, object]) -> int:
+    as_json = bool(given.get("_json"))
     if any(name in os.environ for name in ("FIRM_MEMBER_RUN_ID", "FIRM_SESSION")):
         # Such a daemon would hang below the session, and end with it.
-        print("firm: A session does not start the daemon. [NOT_AUTHORIZED node start]", file=sys.stderr)
-        print("  To lift it: ask the person at this machine to run firm node start.", file=sys.stderr)
-        return 1
+        meaning, lifted_by = "A session does not start the daemon.", "ask the person at this machine: firm node start"
+        return say.declined("NOT_AUTHORIZED", "node start", meaning, lifted_by, as_json=as_json)
     home = paths.home()
     try:
         os.makedirs(home, mode=0o700, exist_ok=True)
         lock = os.open(os.path.join(home, "start.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        print(f"firm: {home} cannot be used: {error.strerror}. [HOME_UNSAFE]", file=sys.stderr)
-        print("  To lift it: set FIRM_HOME to a folder you can make.", file=sys.stderr)
-        return 1
-    fcntl.flock(lock, fcntl.LOCK_EX)
+        meaning, lifted_by = f"{home} cannot be used: {error.strerror}.", "set FIRM_HOME to a folder you can make"
+        return say.declined("HOME_UNUSABLE", "", meaning, lifted_by, as_json=as_json)
     try:
-        running = _status(home)
-        if running is not None:
-            return _say(running, "runs already", as_json=options.json)
-        started = _by_service() if service.installed(home) else _detached(home)
-        if started:
-            return started
-        running = _status(home)
-        if running is None:
-            print("firm: The daemon started and does not answer. [NODE_DAEMON_UNAVAILABLE]", file=sys.stderr)
-            print("  To lift it: read why with firm node logs.", file=sys.stderr)
-            return 4
-        return _say(running, "started", as_json=options.json)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _start(home, as_json=as_json)
     finally:
         os.close(lock)
+
+
+def _start(home: str, *, as_json: bool) -> int:
+    running = _status(home)
+    if running is None and (pid := holder(home)):
+        say.err(f"firm: waiting for the daemon, pid {pid}, that holds FIRM_HOME and does not answer …")
+        gone(pid, _ENDING_SECONDS)
+        running = _status(home)
+    if running is not None:
+        return _say(running, "runs already", as_json=as_json)
+    failed = _by_service(as_json=as_json) if service.installed(home) else _detached(home, as_json=as_json)
+    if failed:
+        return failed
+    running = _status(home)
+    if running is None:
+        meaning, lifted_by = "The daemon started and does not answer.", "read why: firm node logs"
+        return say.declined(say.UNAVAILABLE, "", meaning, lifted_by, as_json=as_json)
+    return _say(running, "started", as_json=as_json)
 
 
 def _status(home: str) -> dict[str, object] | None:
@@ -71,34 +78,24 @@ def _status(home: str) -> dict[str, object] | None:
 def _say(status: dict[str, object], what: str, *, as_json: bool) -> int:
     refusal = status.get("refusal")
     if isinstance(refusal, dict):
-        print(
-            f"firm: A daemon runs and refuses this shell: {refusal['lifted_by']}. [{refusal['code']}]",
-            file=sys.stderr,
-        )
-        return 1
-    if as_json:
-        import json
-
-        print(json.dumps({"state": what, "status": status}))
-    else:
-        print(f"The daemon {what}: pid {status['pid']}, daemon_gen={status['daemon_gen']}, home {status['home']}")
+        meaning = "A daemon runs, and refuses this shell."
+        return say.declined(str(refusal["code"]), "", meaning, str(refusal["lifted_by"]), as_json=as_json)
+    text = f"The daemon {what}: pid {status['pid']}, daemon_gen={status['daemon_gen']}, home {status['home']}"
+    say.out(say.dumps({"state": what, "status": status}) if as_json else text)
     return 0
 
 
-def _by_service() -> int:
+def _by_service(*, as_json: bool) -> int:
     service.systemctl("reset-failed", *service.UNITS)  # a person asks: earlier failures do not count
     done = service.systemctl("start", *service.UNITS)
-    if done.returncode:
-        print(
-            f"firm: systemd did not start the daemon: {done.stderr.strip()} [NODE_DAEMON_UNAVAILABLE]",
-            file=sys.stderr,
-        )
-        print("  To lift it: read why with firm node logs.", file=sys.stderr)
-        return 4
-    return 0
+    if not done.returncode:
+        return 0
+    meaning = f"systemd did not start the daemon: {' '.join(done.stderr.split())}"
+    lifted_by = "read why: firm node logs"
+    return say.declined(say.UNAVAILABLE, "", meaning, lifted_by, as_json=as_json)
 
 
-def _detached(home: str) -> int:
+def _detached(home: str, *, as_json: bool) -> int:
     log_path = os.path.join(home, LOG)
     _rotate(log_path)
     log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -122,10 +119,22 @@ def _detached(home: str) -> int:
         return 0
     with open(log_path, "rb") as file:
         file.seek(begin)
-        said = file.read()[-4000:].decode(errors="replace").strip().splitlines()[-20:]
-    print("firm: The daemon did not start. It said:", file=sys.stderr)
-    print("\n".join(f"  {line}" for line in said) or "  nothing", file=sys.stderr)
-    return 1
+        said = file.read()[-_SAID:].decode(errors="replace").strip().splitlines()[-20:]
+    return _why(said, log_path, as_json=as_json)
+
+
+def _why(said: list[str], log_path: str, *, as_json: bool) -> int:
+    """Say what the daemon said at its end: one line of a known form, or whatever it was."""
+    why = say.last_words(said[-1] if said else "")
+    if why is not None:
+        code, what, lifted_by = why
+        return say.declined(code, "", f"The daemon did not start: {what}", lifted_by, as_json=as_json)
+    status = say.declined(
+        say.UNAVAILABLE, "", "The daemon did not start.", f"read what it said: {log_path}", as_json=as_json
+    )
+    if not as_json:
+        say.err("\n".join(f"  | {line}" for line in said) or "  It said nothing.")
+    return status
 
 
 def _wait(ready: int) -> bool:
@@ -136,7 +145,7 @@ def _wait(ready: int) -> bool:
             readable, _, _ = select.select([pipe], [], [], min(left, 2))
             if readable:
                 return pipe.read(64).startswith(b"ready")
-            print(f"waiting for the daemon ({time.monotonic() - began:.0f} s) …", file=sys.stderr)
+            say.err(f"firm: waiting for the daemon ({time.monotonic() - began:.0f} s) …")
     return False
 
 

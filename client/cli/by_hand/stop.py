@@ -2,76 +2,71 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-import select
-import sys
 
 from client import paths
 from client.cli import ask as door
-from client.cli import service
+from client.cli import say, service
+from client.cli.arguments import JSON, Field
+from client.cli.holder import ends, gone, holder
 from client.cli.index import DIGEST
-from client.cli.main import refused
 
+FIELDS: tuple[Field, ...] = (JSON,)
+#: More than a drain may take. One that holds the lock and has closed its doors is in the middle of it.
 _SECONDS = 75
+_CLOSED_SECONDS = 20
 
 
-def run(_: str, arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        "firm node stop", description="Drain the daemon, end it and wait until it is gone."
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args(arguments)
+def run(_: str, given: dict[str, object]) -> int:
+    as_json = bool(given.get("_json"))
     home = paths.home()
     if service.installed(home):
         # The kernel names the process that listened first, systemd, as the peer of its sockets: ask systemd who serves.
         pid = int(service.systemctl("show", "--value", "--property=MainPID", "firm.service").stdout or 0)
         service.systemctl("stop", *service.UNITS)  # returns when the process is gone
         if pid:
-            _say(f"The daemon, pid {pid}, has ended.", {"stopped": True, "pid": pid}, as_json=options.json)
-            return 0
-    return _stop(home, as_json=options.json)
+            return _stopped(pid, as_json=as_json)
+    return _stop(home, as_json=as_json)
 
 
 def _stop(home: str, *, as_json: bool) -> int:
     try:
         conversation = door.Conversation(home, DIGEST)
     except door.Unavailable:
-        _say("No daemon runs.", {"stopped": False, "pid": None}, as_json=as_json)
-        return 0
+        return _unanswered(holder(home), as_json=as_json)
     pid = conversation.peer_pid()
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
-        _say("The daemon has just ended.", {"stopped": True, "pid": pid}, as_json=as_json)
-        return 0
+        return _stopped(pid, as_json=as_json)
     try:
         answer = conversation.ask("node.stop", {})
     except door.Unavailable:
         answer = {}  # it ended before its answer left; the process tells
     refusal = answer.get("refusal")
     if isinstance(refusal, dict) and refusal["code"] != "NODE_DAEMON_DRAINING":
-        return refused(refusal, conversation.welcome, as_json=as_json)
-    if not _gone(process):
-        print(
-            f"firm: The daemon, pid {pid}, still runs after {_SECONDS} s. [NODE_DAEMON_DRAINING]",
-            file=sys.stderr,
-        )
-        print("  To lift it: read why with firm node logs, then ask again.", file=sys.stderr)
-        return 3
-    _say(f"The daemon, pid {pid}, has ended.", {"stopped": True, "pid": pid}, as_json=as_json)
+        return say.refused(refusal, conversation.welcome, as_json=as_json)
+    if not ends(process, _SECONDS):
+        return _still_there(pid, f"still runs after {_SECONDS} s", as_json=as_json)
+    return _stopped(pid, as_json=as_json)
+
+
+def _unanswered(pid: int, *, as_json: bool) -> int:
+    """Nobody answers. That no daemon runs is said only when nobody holds the folder."""
+    if not pid:
+        say.out(say.dumps({"stopped": False, "pid": None}) if as_json else "No daemon runs.")
+        return 0
+    say.err(f"firm: waiting for the daemon, pid {pid}, that holds FIRM_HOME and does not answer …")
+    if not gone(pid, _CLOSED_SECONDS):
+        return _still_there(pid, "holds FIRM_HOME and does not answer", as_json=as_json)
+    return _stopped(pid, as_json=as_json)
+
+
+def _stopped(pid: int, *, as_json: bool) -> int:
+    say.out(say.dumps({"stopped": True, "pid": pid}) if as_json else f"The daemon, pid {pid}, has ended.")
     return 0
 
 
-def _gone(process: int) -> bool:
-    poll = select.poll()
-    poll.register(process, select.POLLIN)
-    return bool(poll.poll(_SECONDS * 1000))
-
-
-def _say(text: str, found: dict[str, object], *, as_json: bool) -> None:
-    if as_json:
-        import json
-
-        text = json.dumps(found)
-    print(text)
+def _still_there(pid: int, how: str, *, as_json: bool) -> int:
+    meaning, lifted_by = f"The daemon, pid {pid}, {how}.", "read why, then ask again: firm node logs"
+    return say.declined("NODE_DAEMON_DRAINING", "", meaning, lifted_by, as_json=as_json)

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 from typing import Any
 
 from client import paths
 from client.cli import ask as door
+from client.cli import say
+from client.cli.arguments import JSON, Field
 from client.cli.index import DIGEST
-from client.cli.main import refused, unavailable
+from client.cli.index.event import VERBS
 from client.cli.render import cell
 
+FIELDS: tuple[Field, ...] = (*VERBS["watch"][3], JSON)
 
-def run(_: str, arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser("firm watch", description="Follow events as they are committed.")
-    parser.add_argument("--stream", default="", metavar="NOUN/ID", help="only of this record")
-    parser.add_argument("--cursor", default="", help="begin after this point; without one, with the next event")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-    options = parser.parse_args(arguments)
-    body: dict[str, object] = {"stream": options.stream, "cursor": options.cursor}
+
+def run(_: str, given: dict[str, object]) -> int:
+    as_json = bool(given.pop("_json", False))
     try:
         conversation = door.Conversation(paths.home(), DIGEST)
-        conversation.begin("event.watch", body)
+        conversation.begin("event.watch", given)
         while True:
             answer = conversation.next()
             refusal = answer.get("refusal")
             if isinstance(refusal, dict):
-                return refused(refusal, conversation.welcome, as_json=options.json)
+                return say.refused(refusal, conversation.welcome, as_json=as_json)
             page: Any = answer["answer"]
             for event in page["items"]:
-                print(json.dumps(event, ensure_ascii=False) if options.json else _line(event), flush=True)
+                say.out(say.dumps(event) if as_json else _line(event))
     except door.Unavailable as gone:
-        return unavailable(gone, "")
+        return say.unavailable(gone, as_json=as_json)
 
 
 def _line(event: dict[str, Any]) -> str:
