@@ -1,0 +1,56 @@
+"""Measure, print, and write ``benchmarks/README.md``."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+
+import apsw
+import trio
+
+from benchmarks.commands import light
+from benchmarks.figures import HEAD, ms
+from benchmarks.node import daemon
+from benchmarks.store import bare_fdatasync, reads, writes
+
+
+def main() -> int:
+    lines = [_machine()]
+    print(lines[0])
+    print(HEAD)
+    rows: list[str] = []
+    held = True
+    for measure in (writes, reads, light):
+        with daemon() as running:
+            for figure in measure(running):
+                print(figure.row(), flush=True)
+                rows.append(figure.row())
+                held = held and figure.holds
+    text = "\n".join(["# Benchmarks\n", *lines, "", HEAD, *rows, "", _NOTE])
+    Path(__file__).with_name("README.md").write_text(text, "utf-8")
+    return 0 if held else 1
+
+
+_NOTE = """Written by `make bench`: medians, ratios against a floor measured in the same run. The load of P1 is one
+process with 32 connections, each with one request on its way. Machines differ and are noisy: read the ratios. No
+figure here is asserted by the tests.
+"""
+
+
+def _machine() -> str:
+    with tempfile.TemporaryDirectory(prefix="firm-bench-", dir=Path.cwd()) as folder:
+        sync = bare_fdatasync(Path(folder))
+    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    cpu = next((line.partition(":")[2].strip() for line in lines if "model name" in line), platform.machine())
+    return (
+        f"{cpu}, {len(os.sched_getaffinity(0))} cores, Linux {platform.release()}, "
+        f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, trio {trio.__version__}; "
+        f"bare write and fdatasync {ms(sync)}."
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
