@@ -5,14 +5,13 @@ from __future__ import annotations
 import select
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgpack
 
-#: Makes the next request of one connection out of the answer to the one before.
-Next = Callable[[Any], tuple[str, dict[str, Any]]]
+#: What a good answer has, and a refusal has not.
+_ANSWER: bytes = msgpack.packb("answer")
 
 
 def framed(message: object) -> bytes:
@@ -31,52 +30,56 @@ class Client:
         self._asked = 0
         self.read()
 
-    def send(self, op: str, body: dict[str, Any], *, keyed: bool) -> None:
+    def packed(self, op: str, body: dict[str, Any], *, keyed: bool) -> bytes:
+        """The next request as it goes over the wire."""
         self._asked += 1
         key = f"{id(self)}-{self._asked}" if keyed else ""
-        self.socket.sendall(framed({"id": self._asked, "op": op, "body": body, "key": key}))
+        return framed({"id": self._asked, "op": op, "body": body, "key": key})
 
     def read(self) -> Any:
+        return msgpack.unpackb(self.payload())
+
+    def payload(self) -> bytes:
         while True:
             if len(self._buffer) >= 4:
                 size = int.from_bytes(self._buffer[:4], "big")
                 if len(self._buffer) >= 4 + size:
                     payload, self._buffer = self._buffer[4 : 4 + size], self._buffer[4 + size :]
-                    return msgpack.unpackb(payload)
+                    return payload
             data = self.socket.recv(1 << 16)
             assert data, "the daemon went away"
             self._buffer += data
 
     def ask(self, op: str, body: dict[str, Any], *, keyed: bool = False) -> Any:
-        self.send(op, body, keyed=keyed)
+        self.socket.sendall(self.packed(op, body, keyed=keyed))
         reply = self.read()
         assert "answer" in reply, reply
         return reply["answer"]
 
 
-def throughput(clients: list[Client], following: list[Next], seeds: list[Any], count: int) -> float:
-    """Answers a second with one request of each client on its way, until ``count`` are answered."""
+def throughput(clients: list[Client], frames: list[list[bytes]]) -> float:
+    """Answers a second with one request of each client on its way. What is sent was packed before: the daemon is what
+    is timed, not this process.
+    """
     poll = select.epoll()
-    by_fd = {client.socket.fileno(): n for n, client in enumerate(clients)}
+    by_fd = {client.socket.fileno(): (client, frames[n][::-1]) for n, client in enumerate(clients)}
     for fd in by_fd:
         poll.register(fd, select.EPOLLIN)
-    began = time.perf_counter()
-    for n, client in enumerate(clients):
-        client.send(*following[n](seeds[n]), keyed=True)
-    answered = 0
     on_the_way = len(clients)
+    began = time.perf_counter()
+    for client, left in by_fd.values():
+        client.socket.sendall(left.pop())
     while on_the_way:
         for fd, _ in poll.poll():
-            n = by_fd[fd]
-            reply = clients[n].read()
-            seeds[n] = reply["answer"]
-            answered += 1
-            if answered + on_the_way <= count:
-                clients[n].send(*following[n](seeds[n]), keyed=True)
+            client, left = by_fd[fd]
+            payload = client.payload()
+            assert _ANSWER in payload, msgpack.unpackb(payload)
+            if left:
+                client.socket.sendall(left.pop())
             else:
                 on_the_way -= 1
     poll.close()
-    return answered / (time.perf_counter() - began)
+    return sum(map(len, frames)) / (time.perf_counter() - began)
 
 
 def home_key(home: Path) -> str:

@@ -48,6 +48,15 @@ def _rename(team: Any) -> tuple[str, dict[str, Any]]:
     return "team.update", body
 
 
+def _renames(client: Client, team: Any) -> list[bytes]:
+    """The next transitions of one team, packed: each names the version that the one before leaves."""
+    frames: list[bytes] = []
+    for _ in range(PER_ROUND // CLIENTS):
+        frames.append(client.packed(*_rename(team), keyed=True))
+        team["version"] += 1
+    return frames
+
+
 class _Bare:
     """A dispatcher's units on a bare connection, one transaction each."""
 
@@ -127,7 +136,7 @@ def writes(daemon: Daemon) -> list[Figure]:
         for _ in range(ROUNDS):
             team, found = bare.laps(team, FLOOR_UNITS)
             floors += found
-            many.append(throughput(clients, [_rename] * CLIENTS, teams, PER_ROUND))
+            many.append(throughput(clients, [_renames(*pair) for pair in zip(clients, teams, strict=True)]))
             single += _one_by_one(clients[0], teams, 400)
     floor = median(floors)
     return [

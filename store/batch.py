@@ -32,6 +32,8 @@ _PROBE = sql("UPDATE node SET probe = probe + 1")
 
 
 PENDING: Final = object()
+#: How long another program's lock is waited for, in milliseconds.
+_PATIENCE_MS = 2000
 
 
 @attrs.define(eq=False)
@@ -69,21 +71,48 @@ class Writer:
         self.seq = 0
         #: Why nothing is written any more, until the daemon starts again or a backup is restored.
         self.stopped: Code | None = None
+        self._patient = True
+        self._again = self._lost = False
         #: The storage fault that the last transaction met, if it met one.
         self.fault: Code | None = None
 
-    def commit(self, units: Sequence[Unit]) -> None:
+    def commit(self, units: Sequence[Unit], *, patient: bool = True) -> None:
         """Give every unit its outcome. Nothing is released to anybody before this returns."""
-        self.fault = None
+        if self.run(units, patient=patient):
+            self.finish(units)
+
+    def run(self, units: Sequence[Unit], *, patient: bool = True) -> bool:
+        """Run the units in an open transaction; False when they have their outcomes already.
+
+        Not ``patient``, another program's lock is not waited for: ``finish`` then does all of it.
+        """
+        self.fault, self._again, self._patient = None, False, patient
         if self.stopped is not None:
             self._refuse(units, self._while_stopped())
-            return
+            return False
+        self._connection.set_busy_timeout(_PATIENCE_MS if patient else 0)
         try:
-            self._together(units)
+            return self._run_all(units)
+        except apsw.BusyError:
+            self._again = True
         except _Lost:
             log.warning("transaction lost, running %d units one by one", len(units))
+            self._lost = True
+        finally:
+            self._connection.set_busy_timeout(_PATIENCE_MS)
+        return True
+
+    def finish(self, units: Sequence[Unit]) -> None:
+        """What ``run`` left: the COMMIT, or, where the transaction was lost, each unit in one of its own."""
+        self._patient = True
+        if self._again:
+            self.commit(units)
+        elif self._lost:
+            self._lost = False
             for unit in units:
                 self._alone(unit)
+        else:
+            self._keep(units)
 
     def _alone(self, unit: Unit) -> None:
         if self.stopped is not None:
@@ -93,22 +122,28 @@ class Writer:
             unit.end(faults.refusal(self.fault))
             return
         try:
-            self._together([unit])
+            if self._run_all([unit]):
+                self._keep([unit])
         except _Lost:
             unit.end(faults.refusal(self.fault or Code.STORE_IO_ERROR))
 
-    def _together(self, units: Sequence[Unit]) -> None:
+    def _run_all(self, units: Sequence[Unit]) -> bool:
         try:
             self._control("BEGIN IMMEDIATE")
         except faults.STORAGE as error:
+            if isinstance(error, apsw.BusyError) and not self._patient:
+                raise
             self._refuse(units, self._met(error))
-            return
+            return False
         for unit in units:
             self._run(unit)
             if self.stopped is not None:  # a transaction that met a damaged page can only be rolled back
                 self._abandon()
                 self._refuse(units, faults.refusal(self.stopped))
-                return
+                return False
+        return True
+
+    def _keep(self, units: Sequence[Unit]) -> None:
         self._crash("before-commit")
         try:
             self._commit()

@@ -28,6 +28,9 @@ T = TypeVar("T")
 
 #: Units committed together at most; bounds how long the first of them waits for the last.
 BATCH = 256
+#: From here on units run on the event loop and only their COMMIT in a thread. Two threads that hand the interpreter
+#: to each other at every statement are a third slower than one; a single unit gains more from the thread.
+MANY = 4
 _POOL = 3
 _STATEMENTS = 512  # apsw's own default of 100 makes every statement four times as dear once there are more
 
@@ -179,7 +182,10 @@ class Store:
     async def _commit(self, batch: list[Unit]) -> None:
         try:
             with trio.CancelScope(shield=True):
-                await self._run(self.writer.commit, batch, limiter=self._one)
+                if len(batch) < MANY:
+                    await self._run(self.writer.commit, batch, limiter=self._one)
+                elif self.writer.run(batch, patient=False):
+                    await self._run(self.writer.finish, batch, limiter=self._one)
         except BaseException:  # a bug of the writer ends the daemon; nobody may wait for ever until it has
             for unit in batch:
                 unit.end(faults.refusal(Code.OUTCOME_UNKNOWN))
