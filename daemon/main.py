@@ -114,6 +114,7 @@ async def _daemon(config: Config, operator_key: str, opened: Opened, doors: Door
     try:
         async with trio.open_nursery() as services:
             await services.start(store.serve)
+            await services.start(_signals, stopping)  # before anybody who waits for READY may send one
             services.start_soon(notifier.keep_alive)
             services.start_soon(_forget, store)
             services.start_soon(_inspect, store, health, opened.unclean)
@@ -121,7 +122,6 @@ async def _daemon(config: Config, operator_key: str, opened: Opened, doors: Door
                 async with trio.open_nursery() as listeners:
                     await listeners.start(serve, server, doors.node, connections)
                     await listeners.start(serve, server, doors.member, connections)
-                    await listeners.start(_signals, stopping)  # before anybody who waits for READY may send one
                     _ready(config, doors, opened, notifier)
                     await stopping.wait()
                     dispatcher.draining = True
@@ -185,11 +185,17 @@ def _ready(config: Config, doors: Doors, opened: Opened, notifier: Notifier) -> 
 
 
 async def _signals(stopping: trio.Event, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as received:
-        task_status.started()
-        async for number in received:
-            log.info("stopping on %s", signal.Signals(number).name)
-            stopping.set()
+    """The first one begins the end; none of them cuts it off."""
+    numbers = signal.SIGTERM, signal.SIGINT
+    try:
+        with trio.open_signal_receiver(*numbers) as received:
+            task_status.started()
+            async for number in received:
+                log.info("stopping on %s", signal.Signals(number).name)
+                stopping.set()
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
 
 
 async def _inspect(store: Store, health: Health, unclean: bool) -> None:  # noqa: FBT001 — for start_soon

@@ -198,6 +198,7 @@ class _Connection:
         self._peer: Peer | None = None
         self._frames = Frames(MAX_REQUEST)
         self._outbox = outbox
+        self._in_hand = 0  # frames that have come and were not looked at yet
         self._unanswered = 0
         self._waits: dict[int, trio.CancelScope] = {}
 
@@ -213,8 +214,11 @@ class _Connection:
             if not data:
                 break  # the end, or too slow
             whole = self._frames.feed(data)
+            self._in_hand = len(whole)
             for payload in whole:
+                self._in_hand -= 1
                 if not self._take(payload):
+                    self._in_hand = 0
                     await self._finish()
                     return
                 if len(whole) > 1:
@@ -334,13 +338,14 @@ class _Connection:
 
     async def _turn(self) -> None:
         """Between two requests that came in one piece: others go first, and nobody's answers pile up."""
+        self._outbox.stir()
         await trio.lowlevel.checkpoint()
         await self._outbox.room()
 
     async def _finish(self) -> None:
         """The peer sends no more: answer what it asked, unless it is gone altogether."""
         with trio.move_on_after(0 if self._hung_up() else LINGER_SECONDS):
-            while not self._outbox.empty or self._waits or self._unanswered:
+            while not self._outbox.empty or self._in_hand or self._waits or self._unanswered:
                 await self._outbox.moved.wait()
 
     def _hung_up(self) -> bool:

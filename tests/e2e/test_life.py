@@ -161,10 +161,26 @@ def test_what_comes_in_one_piece_with_a_stop_holds_nothing_up(daemon: Daemon) ->
             request(92, "agent.create", {"name": "late"}),
         )
         replies = {reply["id"]: reply for reply in client.rest()}
-    assert daemon.wait(seconds=8) == 0  # a wait that was let in too late would hold it up for longer
+    assert daemon.wait(seconds=8) == 0  # a wait that was let in too late would be lingered for
     assert replies.pop(31)["answer"]["pid"] == daemon.pid
-    assert replies.keys() >= set(before)
-    assert {reply["refusal"]["code"] for reply in replies.values() if reply["id"] != 92} == {Code.NODE_DAEMON_DRAINING}
+    assert replies.keys() == {*before, *after, 92}
+    assert {reply["refusal"]["code"] for reply in replies.values()} == {Code.NODE_DAEMON_DRAINING}
+
+
+def test_whoever_is_told_twice_to_stop_still_ends_well(daemon: Daemon) -> None:
+    """An impatient person, or a service manager and a person; the drain goes on."""
+    with daemon.client() as slow, daemon.client() as other:
+        slow.ask("agent.create", {"name": "wordy", "description": "x" * 60_000})
+        slow.say(*(request(n, "agent.list") for n in range(10, 30)))  # more than fits between us
+        assert slow.hear()["id"] == 10
+        for _ in range(3):
+            daemon.signal(signal.SIGTERM)
+            assert other.rest() == []  # it drains
+        assert [slow.hear()["id"] for _ in range(11, 30)] == list(range(11, 30))
+        assert slow.rest() == []
+        daemon.signal(signal.SIGTERM)
+    assert daemon.wait() == 0
+    assert row(daemon.home) == (1, 0)
 
 
 @pytest.mark.soak

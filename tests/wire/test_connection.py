@@ -94,7 +94,7 @@ async def test_a_watch_ends_with_the_refusal_of_a_daemon_that_stops(daemon: Daem
             assert [isinstance(page, Refusal) and page.code async for page in pages] == [Code.NODE_DAEMON_DRAINING]
             with pytest.raises(StopAsyncIteration):
                 await anext(pages)
-        with pytest.raises(Disconnected, match="hung up"):
+        with pytest.raises(Disconnected):
             await node.ask(FOREVER)
     assert daemon.wait() == 0
 
