@@ -13,6 +13,7 @@ import os
 import select
 import socket
 import struct
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import trio
 
 from client.protocol import codec
 from client.protocol.hello import PROTOCOL, Hello, same
-from client.protocol.ids import AgentMemberId
+from client.protocol.ids import AgentMemberId, SessionGen, SessionId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 
@@ -61,6 +62,9 @@ class Peer:
     actor: str
     pid: int
     agent_member_id: AgentMemberId | None = None
+    session_id: SessionId | None = None
+    session_gen: SessionGen | None = None
+    by_capability: bool = False
 
 
 def process_of(sock: socket.socket | trio.socket.SocketType) -> Process | None:
@@ -93,17 +97,36 @@ def read_hello(message: dict[Any, Any]) -> Hello | Refusal:
     return codec.exact(said, Hello, "hello")
 
 
-def resolve(process: Process, hello: Hello, *, operator_key: str, member_door: bool) -> Peer | Refusal:
-    """The plane this peer holds from now on, or why it holds none."""
+@attrs.frozen(kw_only=True)
+class Known:
+    """What a peer is compared with: the operator key, and the sessions of this store."""
+
+    operator_key: str
+    proven: Callable[[], Mapping[tuple[int, int], SessionId]]  # by pid and start ticks of this boot
+    of_process: Callable[[SessionId], Peer | Refusal]
+    by_token: Callable[[str], Peer | Refusal | None]
+
+
+def resolve(process: Process, hello: Hello, known: Known, *, member_door: bool) -> Peer | Refusal:
+    """The plane this peer holds from now on, or why it holds none.
+
+    A peer with a session's proven process among its ancestors, or that is one, is that session, whatever it shows.
+    """
+    lineage = ancestors(process.pid)
+    sessions = known.proven()
+    for each in lineage:
+        if session_id := sessions.get(each):
+            peer = known.of_process(session_id)
+            return peer if isinstance(peer, Refusal) else attrs.evolve(peer, pid=process.pid)
     if hello.capability:
-        return Refusal(
-            code=Code.CAPABILITY_DENIED,
-            about="capability",
-            lifted_by="no session is open that this capability could belong to; a launch gives a session its own",
-        )
+        shown = known.by_token(hello.capability)
+        denied = "no session is open that this capability could belong to; a launch gives a session its own"
+        if shown is None:
+            return Refusal(code=Code.CAPABILITY_DENIED, about="capability", lifted_by=denied)
+        return shown if isinstance(shown, Refusal) else attrs.evolve(shown, pid=process.pid)
     if member_door:
         return _denied("show a capability: this socket knows sessions only")
-    if not hello.key or not same(hello.key, operator_key):
+    if not hello.key or not same(hello.key, known.operator_key):
         return _denied("show the operator key, which stands in operator.key in FIRM_HOME")
     sign = session_sign(process.pid, os.getpid())
     if process.ended:
@@ -111,6 +134,19 @@ def resolve(process: Process, hello: Hello, *, operator_key: str, member_door: b
     if sign:
         return _denied(f"ask from a shell of your own: {sign}")
     return Peer(Plane.OPERATOR, "operator", process.pid)
+
+
+def ancestors(pid: int) -> list[tuple[int, int]]:
+    """A process and those above it, nearest first, as pid and start ticks. Ends where one has ended."""
+    found: list[tuple[int, int]] = []
+    youngest: float = math.inf
+    while pid > 1 and len(found) < _DEPTH:
+        seen = _stat(pid)
+        if seen is None or seen.born > youngest:  # one that is younger than its child got the number of an ended one
+            break
+        found.append((pid, seen.born))
+        pid, youngest = seen.parent, seen.born
+    return found
 
 
 def session_sign(pid: int, daemon: int) -> str:

@@ -11,6 +11,18 @@ AgentMemberId = NewType("AgentMemberId", str)
 TeamId = NewType("TeamId", str)
 MembershipId = NewType("MembershipId", str)
 SubscriptionId = NewType("SubscriptionId", str)
+TeamRunId = NewType("TeamRunId", str)
+MemberRunId = NewType("MemberRunId", str)
+SessionId = NewType("SessionId", str)
+CapabilityId = NewType("CapabilityId", str)
+WorkId = NewType("WorkId", str)
+BindingId = NewType("BindingId", str)
+WorkDeliveryId = NewType("WorkDeliveryId", str)
+ReceiptId = NewType("ReceiptId", str)
+MessageId = NewType("MessageId", str)
+MessageDeliveryId = NewType("MessageDeliveryId", str)
+CorrelationId = NewType("CorrelationId", str)
+DelegationId = NewType("DelegationId", str)
 NodeId = NewType("NodeId", str)
 StoreId = NewType("StoreId", str)
 
@@ -23,13 +35,26 @@ Folder = NewType("Folder", str)
 #: An absolute path of a file. On the command line a relative one is resolved.
 FilePath = NewType("FilePath", str)
 
+#: In a request: the Work that was delivered to the caller, the run that the caller takes part in.
+DELIVERED_WORK = WorkId("")
+OWN_RUN = TeamRunId("")
+
 #: Milliseconds since 1970. For people; no rule orders by it.
 UnixMs = NewType("UnixMs", int)
 
 DaemonGen = NewType("DaemonGen", int)
 MemberGen = NewType("MemberGen", int)
+SupGen = NewType("SupGen", int)
+RunGen = NewType("RunGen", int)
+SessionGen = NewType("SessionGen", int)
+Fence = NewType("Fence", int)
 
 
 def new_id() -> str:
     """Ten characters of lower-case base32: 50 random bits."""
     return base64.b32encode(os.urandom(7)).decode()[:10].lower()
+
+
+def new_receipt_id() -> ReceiptId:
+    """``rr-`` and 128 random bits."""
+    return ReceiptId("rr-" + os.urandom(16).hex())

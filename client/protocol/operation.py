@@ -32,6 +32,7 @@ class Plane(enum.StrEnum):
     MEMBER = "member"
     OBSERVER = "observer"
     OPERATOR = "operator"
+    SUPERVISOR = "supervisor"
 
 
 class Effect(enum.StrEnum):
@@ -83,7 +84,10 @@ class Operation:
 
 
 #: Everybody who may look.
-READERS = frozenset({Plane.HOST, Plane.MEMBER, Plane.OBSERVER, Plane.OPERATOR})
+READERS = frozenset({Plane.HOST, Plane.MEMBER, Plane.OBSERVER, Plane.OPERATOR, Plane.SUPERVISOR})
 OPERATOR = frozenset({Plane.OPERATOR})
 HOST_OR_OPERATOR = frozenset({Plane.HOST, Plane.OPERATOR})
 MEMBER_OR_ABOVE = frozenset({Plane.HOST, Plane.MEMBER, Plane.OPERATOR})
+#: Those who can answer for a Work. A Host is a member of its own team.
+MEMBERS = frozenset({Plane.HOST, Plane.MEMBER})
+SUPERVISOR = frozenset({Plane.SUPERVISOR})

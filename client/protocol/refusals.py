@@ -23,13 +23,26 @@ class Retry(enum.StrEnum):
 class Code(enum.StrEnum):
     """Every reason the daemon or its command line declines something."""
 
+    ADOPTION_PENDING = "ADOPTION_PENDING"
     AGENT_MEMBER_PAUSED = "AGENT_MEMBER_PAUSED"
     AGENT_MEMBER_RETIRED = "AGENT_MEMBER_RETIRED"
+    AGENT_SESSION_EXISTS = "AGENT_SESSION_EXISTS"
+    AGENT_SESSION_GENERATION_FENCED = "AGENT_SESSION_GENERATION_FENCED"
+    ANSWERED_ALREADY = "ANSWERED_ALREADY"
+    ANSWER_INVALID = "ANSWER_INVALID"
     CAPABILITY_DENIED = "CAPABILITY_DENIED"
+    CAUSATION_INVALID = "CAUSATION_INVALID"
+    CLAIM_LOST = "CLAIM_LOST"
     CURSOR_INVALID = "CURSOR_INVALID"
+    DELIVERY_NOT_DISPATCHED = "DELIVERY_NOT_DISPATCHED"
+    DELIVERY_RECOVERY_UNCERTAIN = "DELIVERY_RECOVERY_UNCERTAIN"
+    DUPLICATE_TITLE = "DUPLICATE_TITLE"
+    EVIDENCE_REQUIRED = "EVIDENCE_REQUIRED"
+    FENCE_STALE = "FENCE_STALE"
     FILE_EXISTS = "FILE_EXISTS"
     FILE_UNUSABLE = "FILE_UNUSABLE"
     FRAME_TOO_LARGE = "FRAME_TOO_LARGE"
+    GATE_NOT_PASSED = "GATE_NOT_PASSED"
     HOST_REQUIRED = "HOST_REQUIRED"
     IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
     INTERNAL = "INTERNAL"
@@ -37,23 +50,45 @@ class Code(enum.StrEnum):
     LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
     MALFORMED = "MALFORMED"
     MEMBERSHIP_EXISTS = "MEMBERSHIP_EXISTS"
+    MEMBER_BUSY = "MEMBER_BUSY"
+    MEMBER_RUN_CLOSED = "MEMBER_RUN_CLOSED"
+    MEMBER_RUN_EXISTS = "MEMBER_RUN_EXISTS"
     NAME_AMBIGUOUS = "NAME_AMBIGUOUS"
     NAME_TAKEN = "NAME_TAKEN"
     NODE_DAEMON_DRAINING = "NODE_DAEMON_DRAINING"
     NOT_AUTHORIZED = "NOT_AUTHORIZED"
+    NOT_ELIGIBLE = "NOT_ELIGIBLE"
     NOT_FOUND = "NOT_FOUND"
+    NO_ACCEPTOR = "NO_ACCEPTOR"
     OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
+    PREREQUISITE_CYCLE = "PREREQUISITE_CYCLE"
+    PREREQUISITE_INVALID = "PREREQUISITE_INVALID"
+    PROCESS_UNPROVEN = "PROCESS_UNPROVEN"
     PROTOCOL_UNSUPPORTED = "PROTOCOL_UNSUPPORTED"
+    QUEUE_FULL = "QUEUE_FULL"
+    RECEIPT_CHAIN_BROKEN = "RECEIPT_CHAIN_BROKEN"
+    RECIPIENT_UNKNOWN = "RECIPIENT_UNKNOWN"
     ROW_QUARANTINED = "ROW_QUARANTINED"
+    SESSION_LIVE = "SESSION_LIVE"
     SOLE_HOST = "SOLE_HOST"
     STORE_BUSY = "STORE_BUSY"
     STORE_CORRUPT = "STORE_CORRUPT"
     STORE_FULL = "STORE_FULL"
     STORE_IO_ERROR = "STORE_IO_ERROR"
     STORE_READ_ONLY = "STORE_READ_ONLY"
+    SUPERVISOR_GENERATION_FENCED = "SUPERVISOR_GENERATION_FENCED"
+    TEAM_RUN_NOT_OPEN = "TEAM_RUN_NOT_OPEN"
     TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
     UNKNOWN_OPERATION = "UNKNOWN_OPERATION"
     VERSION_CONFLICT = "VERSION_CONFLICT"
+    WORK_ALREADY_ASSIGNED = "WORK_ALREADY_ASSIGNED"
+    WORK_BINDING_LIVE = "WORK_BINDING_LIVE"
+    WORK_NOT_ASSIGNED = "WORK_NOT_ASSIGNED"
+    WORK_NOT_CLOSED = "WORK_NOT_CLOSED"
+    WORK_NOT_LOST = "WORK_NOT_LOST"
+    WORK_NOT_READY = "WORK_NOT_READY"
+    WORK_ON_HOLD = "WORK_ON_HOLD"
+    WORK_UNCLEAR = "WORK_UNCLEAR"
 
 
 @attrs.frozen
@@ -69,13 +104,26 @@ class Row:
 _NEVER, _REREAD, _SAME = Retry.NEVER, Retry.REREAD, Retry.SAME
 
 ROWS: Mapping[Code, Row] = {
+    Code.ADOPTION_PENDING: Row(503, 3, _SAME, "The session has not been adopted yet after a restart of the daemon."),
     Code.AGENT_MEMBER_PAUSED: Row(409, 1, _REREAD, "The agent member is paused."),
     Code.AGENT_MEMBER_RETIRED: Row(409, 1, _NEVER, "The agent member is retired for good."),
+    Code.AGENT_SESSION_EXISTS: Row(409, 1, _REREAD, "The agent member has a session that is not closed."),
+    Code.AGENT_SESSION_GENERATION_FENCED: Row(409, 1, _NEVER, "A newer session of this member took over; stop."),
+    Code.ANSWERED_ALREADY: Row(409, 1, _REREAD, "Another answer came first."),
+    Code.ANSWER_INVALID: Row(400, 1, _REREAD, "That is no answer to this question."),
     Code.CAPABILITY_DENIED: Row(401, 1, _NEVER, "The credential shown proves nobody here."),
+    Code.CAUSATION_INVALID: Row(409, 1, _REREAD, "The message or conversation named is not one of this run."),
+    Code.CLAIM_LOST: Row(409, 1, _NEVER, "Another member answers for this Work; do nothing for it."),
     Code.CURSOR_INVALID: Row(400, 1, _REREAD, "The cursor belongs to another query or another store."),
+    Code.DELIVERY_NOT_DISPATCHED: Row(409, 3, _SAME, "The Work is yours, and not delivered to your session yet."),
+    Code.DELIVERY_RECOVERY_UNCERTAIN: Row(409, 1, _REREAD, "The delivery may have reached a process."),
+    Code.DUPLICATE_TITLE: Row(409, 1, _REREAD, "An open Work of this run has the same title."),
+    Code.EVIDENCE_REQUIRED: Row(400, 1, _NEVER, "Evidence is missing or contradicts itself."),
+    Code.FENCE_STALE: Row(409, 1, _NEVER, "A later attempt at this Work has begun; stop."),
     Code.FILE_EXISTS: Row(409, 1, _NEVER, "A file of that name exists and is not overwritten."),
     Code.FILE_UNUSABLE: Row(400, 1, _REREAD, "The path cannot be used as asked."),
     Code.FRAME_TOO_LARGE: Row(413, 2, _NEVER, "The request is larger than a frame may be."),
+    Code.GATE_NOT_PASSED: Row(409, 1, _REREAD, "A named check has no passing result for this submission."),
     Code.HOST_REQUIRED: Row(409, 1, _REREAD, "An active team needs exactly one active Host."),
     Code.IDEMPOTENCY_KEY_REUSED: Row(409, 1, _NEVER, "The key was used for another request."),
     Code.INTERNAL: Row(500, 1, _SAME, "The daemon failed; its log says where."),
@@ -83,27 +131,52 @@ ROWS: Mapping[Code, Row] = {
     Code.LIMIT_EXCEEDED: Row(413, 2, _NEVER, "A value is larger than its limit."),
     Code.MALFORMED: Row(400, 2, _NEVER, "The request does not have the declared shape."),
     Code.MEMBERSHIP_EXISTS: Row(409, 1, _REREAD, "The agent member already takes part in this team."),
+    Code.MEMBER_BUSY: Row(409, 1, _REREAD, "The member already works on another Work of this run."),
+    Code.MEMBER_RUN_CLOSED: Row(409, 1, _REREAD, "The member takes no part in this run now."),
+    Code.MEMBER_RUN_EXISTS: Row(409, 1, _REREAD, "The membership already takes part in this run."),
     Code.NAME_AMBIGUOUS: Row(409, 1, _REREAD, "The name fits more than one record."),
     Code.NAME_TAKEN: Row(409, 1, _REREAD, "An active member of the team has this name."),
     Code.NODE_DAEMON_DRAINING: Row(503, 3, _SAME, "The daemon is stopping and takes nothing new."),
     Code.NOT_AUTHORIZED: Row(403, 1, _NEVER, "The caller may not do this."),
+    Code.NOT_ELIGIBLE: Row(403, 1, _NEVER, "This Work is not for the caller to claim."),
     Code.NOT_FOUND: Row(404, 1, _REREAD, "No such record, or not one the caller may see."),
+    Code.NO_ACCEPTOR: Row(409, 1, _REREAD, "Nobody could accept this Work now."),
     Code.OUTCOME_UNKNOWN: Row(503, 5, _SAME, "The write may or may not have been kept."),
+    Code.PREREQUISITE_CYCLE: Row(409, 1, _REREAD, "The prerequisites would form a cycle."),
+    Code.PREREQUISITE_INVALID: Row(409, 1, _REREAD, "A prerequisite cannot be one."),
+    Code.PROCESS_UNPROVEN: Row(409, 1, _REREAD, "The process cannot be proven to be the one that is meant."),
     Code.PROTOCOL_UNSUPPORTED: Row(400, 2, _NEVER, "The two sides speak different protocol versions."),
+    Code.QUEUE_FULL: Row(429, 3, _SAME, "Too much mail waits for this member already."),
+    Code.RECEIPT_CHAIN_BROKEN: Row(500, 5, _REREAD, "A receipt of this Work is missing, doubled or altered."),
+    Code.RECIPIENT_UNKNOWN: Row(404, 1, _REREAD, "Nobody of that name can receive mail here; nothing was stored."),
     Code.ROW_QUARANTINED: Row(500, 5, _REREAD, "The stored record cannot be read and was set aside."),
+    Code.SESSION_LIVE: Row(409, 1, _REREAD, "A session that is not closed stands in the way."),
     Code.SOLE_HOST: Row(409, 1, _REREAD, "The member is the only Host of an active team."),
     Code.STORE_BUSY: Row(503, 3, _SAME, "Another program holds the database locked; nothing was written."),
     Code.STORE_CORRUPT: Row(503, 5, _REREAD, "The database is damaged; writes have stopped."),
     Code.STORE_FULL: Row(507, 3, _SAME, "The disk is full; nothing was written."),
     Code.STORE_IO_ERROR: Row(503, 3, _SAME, "The disk failed; nothing was written."),
     Code.STORE_READ_ONLY: Row(503, 3, _SAME, "The disk is read-only; nothing was written."),
+    Code.SUPERVISOR_GENERATION_FENCED: Row(409, 1, _NEVER, "A newer supervisor took over; stop."),
+    Code.TEAM_RUN_NOT_OPEN: Row(409, 1, _REREAD, "The run takes nothing new now."),
     Code.TOO_MANY_REQUESTS: Row(429, 3, _SAME, "The connection holds as many open requests as it may."),
     Code.UNKNOWN_OPERATION: Row(404, 2, _NEVER, "This daemon has no such operation."),
     Code.VERSION_CONFLICT: Row(412, 1, _REREAD, "The record moved since it was read."),
+    Code.WORK_ALREADY_ASSIGNED: Row(409, 1, _REREAD, "The Work is assigned to that member already."),
+    Code.WORK_BINDING_LIVE: Row(409, 1, _REREAD, "An attempt at this Work is live."),
+    Code.WORK_NOT_ASSIGNED: Row(409, 1, _REREAD, "Nobody answers for this Work."),
+    Code.WORK_NOT_CLOSED: Row(409, 1, _REREAD, "A Work of this run is not closed."),
+    Code.WORK_NOT_LOST: Row(409, 1, _REREAD, "No attempt at this Work is proven lost."),
+    Code.WORK_NOT_READY: Row(409, 1, _REREAD, "A prerequisite of this Work is not accepted."),
+    Code.WORK_ON_HOLD: Row(409, 1, _REREAD, "The Work is on hold."),
+    Code.WORK_UNCLEAR: Row(409, 1, _REREAD, "Which Work is meant is not clear."),
 }
 
 #: Any operation may refuse with these; rows of the table list only the others.
 COMMON = (
+    Code.ADOPTION_PENDING,
+    Code.AGENT_SESSION_GENERATION_FENCED,
+    Code.CAPABILITY_DENIED,
     Code.FRAME_TOO_LARGE,
     Code.INTERNAL,
     Code.LIMIT_EXCEEDED,

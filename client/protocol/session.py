@@ -1,0 +1,267 @@
+"""AgentSession and Capability: one proven process, and the credential it holds. Records, requests and rows."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated
+
+import attrs
+
+from client.protocol.ids import (
+    AgentMemberId,
+    AgentMemberRef,
+    CapabilityId,
+    DaemonGen,
+    MemberRunId,
+    RunGen,
+    SessionGen,
+    SessionId,
+    SupGen,
+    TeamRunId,
+    UnixMs,
+)
+from client.protocol.operation import OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
+from client.protocol.refusals import Code
+from client.protocol.shape import ID, LABEL, PAGE, VERSION, Bounds
+
+
+class SessionState(enum.StrEnum):
+    """Waiting is not a state: it is active with the activity ``waiting_input``."""
+
+    COLD = "cold"
+    IDLE = "idle"
+    ACTIVE = "active"
+    INTERRUPTED = "interrupted"
+    RECOVERY_REQUIRED = "recovery_required"
+    CLOSED = "closed"
+
+
+class SessionCause(enum.StrEnum):
+    """What a supervisor may report of a session."""
+
+    READY = "ready"
+    CYCLE_STARTED = "cycle_started"
+    CYCLE_ENDED = "cycle_ended"
+    INTERRUPTED = "interrupted"
+    REOPENED = "reopened"
+    ADOPTED = "adopted"
+    EXITED = "exited"
+    LOST = "lost"
+    RESOLVED = "resolved"
+    CLOSED = "closed"
+
+
+class Driver(enum.StrEnum):
+    """Who starts cycles: the supervisor, or a person whom we only answer."""
+
+    HOST_DRIVEN = "host_driven"
+    USER_DRIVEN = "user_driven"
+
+
+class Liveness(enum.StrEnum):
+    """What is known of the process. Never guessed: a process nobody looked at is unknown."""
+
+    LIVE = "live"
+    STOPPED = "stopped"
+    UNKNOWN = "unknown"
+
+
+@attrs.frozen(kw_only=True)
+class AgentSession:
+    """One incarnation of a member in a run. ``pid``, ``start_ticks`` and ``boot_id`` prove its process; 0 and empty
+    until it was proven.
+    """
+
+    id: SessionId
+    version: int
+    agent_member_id: AgentMemberId
+    member_run_id: MemberRunId
+    team_run_id: TeamRunId
+    session_gen: SessionGen
+    run_gen: RunGen
+    sup_gen: SupGen
+    daemon_gen: DaemonGen
+    state: SessionState
+    driver: Driver
+    process: Liveness
+    pid: int
+    start_ticks: int
+    boot_id: str
+    native_session: str
+    created_at: UnixMs
+    updated_at: UnixMs
+    closed_at: UnixMs | None
+
+
+class CapabilityState(enum.StrEnum):
+    """``expired`` is derived at a stated moment and stored nowhere."""
+
+    ACTIVE = "active"
+    REPLACED = "replaced"
+    REVOKED = "revoked"
+
+
+@attrs.frozen(kw_only=True)
+class Capability:
+    """What a session's process shows. Only the SHA-256 of the token is kept; it can be derived again."""
+
+    id: CapabilityId
+    version: int
+    session_id: SessionId
+    token_sha256: str
+    daemon_gen: DaemonGen
+    sup_gen: SupGen
+    state: CapabilityState
+    accepts_new_claims: bool
+    expires_at: UnixMs | None
+    created_at: UnixMs
+    updated_at: UnixMs
+
+
+@attrs.frozen(kw_only=True)
+class SessionPage:
+    items: list[AgentSession]
+    next: str | None
+
+
+@attrs.frozen(kw_only=True)
+class SessionShown:
+    """A session with its capability; an external one is proven by its process alone and has none."""
+
+    session: AgentSession
+    capability: Capability | None
+
+
+@attrs.frozen(kw_only=True)
+class OpenSession(Request[AgentSession]):
+    """Open the next session of a place; a former one that is not closed is superseded when asked so."""
+
+    member_run_id: Annotated[MemberRunId, "the place", ID]
+    sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
+    driver: Annotated[Driver, "who starts its cycles"] = Driver.HOST_DRIVEN
+    supersede: Annotated[bool, "end a former session that is not closed"] = False
+
+
+@attrs.frozen(kw_only=True)
+class ReportSession(Request[AgentSession]):
+    """Report what became of a session."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+    session_gen: Annotated[int, "its generation", VERSION]
+    sup_gen: Annotated[int, "the supervisor generation that reports", VERSION]
+    cause: Annotated[SessionCause, "what happened"]
+    reason: Annotated[str, "why, for the record", LABEL] = ""
+    native_session: Annotated[str, "the provider's own session id, once known", LABEL] = ""
+
+
+@attrs.frozen(kw_only=True)
+class BindSession(Request[AgentSession]):
+    """Make a running process of a person's own the session of a member; its whole tree is that member from then on."""
+
+    agent_member_id: Annotated[AgentMemberRef, "the member, by id or unique name", ID]
+    pid: Annotated[int, "a running process, such as the shell's $$", Bounds(least=2, most=2**22)]
+    team_run_id: Annotated[TeamRunId | None, "the run, where the member is in several", ID] = None
+
+
+@attrs.frozen(kw_only=True)
+class UnbindSession(Request[AgentSession]):
+    """End the session of a person's own process; what it answers for stays with the member."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+
+
+@attrs.frozen(kw_only=True)
+class SessionToken:
+    """What the session's process shows. Derived when asked, kept nowhere."""
+
+    session_id: SessionId
+    token: str
+
+
+@attrs.frozen(kw_only=True)
+class DeriveToken(Request[SessionToken]):
+    """Derive the capability of a session again, for the process that is launched with it."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+    sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
+
+
+@attrs.frozen(kw_only=True)
+class SetClaims(Request[Capability]):
+    """Let a session take new claims, or no more; heartbeat and outcome of what it has stay."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+    accepts_new_claims: Annotated[bool, "whether it may claim"]
+    sup_gen: Annotated[int | None, "the supervisor generation that asks; the operator names none", VERSION] = None
+
+
+@attrs.frozen(kw_only=True)
+class ListSessions(Request[SessionPage]):
+    """List sessions, oldest first."""
+
+    team_run_id: Annotated[TeamRunId | None, "only of this run", ID] = None
+    state: Annotated[SessionState | None, "only in this state"] = None
+    limit: Annotated[int, "most rows", PAGE] = 100
+    cursor: Annotated[str, "continue after an earlier page", Bounds(most=500)] = ""
+
+
+@attrs.frozen(kw_only=True)
+class ShowSession(Request[SessionShown]):
+    """Show one session and its capability, never the token."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+
+
+_FIND = (Code.NOT_FOUND, Code.ROW_QUARANTINED)
+_W = Effect.WRITE
+_SUP = (*_FIND, Code.SUPERVISOR_GENERATION_FENCED)
+
+OPERATIONS = (
+    Operation(
+        "session.bind",
+        BindSession,
+        planes=OPERATOR,
+        effect=_W,
+        refuses=(
+            *_FIND,
+            Code.AGENT_MEMBER_PAUSED,
+            Code.AGENT_MEMBER_RETIRED,
+            Code.AGENT_SESSION_EXISTS,
+            Code.MEMBER_RUN_CLOSED,
+            Code.NAME_AMBIGUOUS,
+            Code.PROCESS_UNPROVEN,
+        ),
+    ),
+    Operation("session.claims", SetClaims, planes=OPERATOR | SUPERVISOR, effect=_W, refuses=_SUP),
+    Operation("session.list", ListSessions, planes=READERS, effect=Effect.READ, refuses=(*_FIND, Code.CURSOR_INVALID)),
+    Operation(
+        "session.open",
+        OpenSession,
+        planes=SUPERVISOR,
+        effect=_W,
+        refuses=(
+            *_SUP,
+            Code.AGENT_MEMBER_PAUSED,
+            Code.AGENT_MEMBER_RETIRED,
+            Code.AGENT_SESSION_EXISTS,
+            Code.MEMBER_RUN_CLOSED,
+            Code.TEAM_RUN_NOT_OPEN,
+        ),
+    ),
+    Operation(
+        "session.report",
+        ReportSession,
+        planes=SUPERVISOR,
+        effect=_W,
+        refuses=(
+            *_SUP,
+            Code.INVALID_STATE_TRANSITION,
+            Code.WORK_BINDING_LIVE,
+        ),
+    ),
+    Operation("session.show", ShowSession, planes=READERS, effect=Effect.READ, refuses=_FIND),
+    Operation("session.token", DeriveToken, planes=SUPERVISOR, effect=Effect.READ, refuses=_SUP),
+    Operation(
+        "session.unbind", UnbindSession, planes=OPERATOR, effect=_W, refuses=(*_FIND, Code.INVALID_STATE_TRANSITION)
+    ),
+)

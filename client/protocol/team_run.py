@@ -1,0 +1,277 @@
+"""TeamRun and MemberRun: one execution of a team, and each member's place in it. Records, requests and rows."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated
+
+import attrs
+
+from client.protocol.ids import (
+    AgentMemberId,
+    MemberRunId,
+    MembershipId,
+    RunGen,
+    SupGen,
+    TeamId,
+    TeamRef,
+    TeamRunId,
+    UnixMs,
+)
+from client.protocol.operation import HOST_OR_OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
+from client.protocol.refusals import Code
+from client.protocol.shape import ID, LABEL, LINE, PAGE, TEXT, VERSION, Bounds
+
+
+class TeamRunState(enum.StrEnum):
+    """A draining run takes no new Work and no new claim; what is claimed goes on."""
+
+    PLANNED = "planned"
+    RUNNING = "running"
+    DRAINING = "draining"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+
+
+@attrs.frozen(kw_only=True)
+class TeamRun:
+    """``recovery`` is a condition beside the state: why the run needs somebody, empty when it does not."""
+
+    id: TeamRunId
+    version: int
+    team_id: TeamId
+    objective: str
+    state: TeamRunState
+    recovery: str
+    sup_gen: SupGen
+    created_by: str
+    created_at: UnixMs
+    updated_at: UnixMs
+    ended_at: UnixMs | None
+
+
+class Coordination(enum.StrEnum):
+    """A closed place can be opened again; a retired one is left for good."""
+
+    ACTIVE = "active"
+    CLOSED = "closed"
+    RETIRED = "retired"
+
+
+@attrs.frozen(kw_only=True)
+class MemberRun:
+    """``role`` and ``number`` together name the place: DESIGNER-2."""
+
+    id: MemberRunId
+    version: int
+    team_run_id: TeamRunId
+    membership_id: MembershipId
+    agent_member_id: AgentMemberId
+    role: str
+    number: int
+    coordination: Coordination
+    run_gen: RunGen
+    created_at: UnixMs
+    updated_at: UnixMs
+
+
+@attrs.frozen(kw_only=True)
+class TeamRunPage:
+    items: list[TeamRun]
+    next: str | None
+
+
+@attrs.frozen(kw_only=True)
+class Place:
+    """A member run with the name people know its member by, and what its membership is."""
+
+    name: str
+    membership_role: str
+    member_run: MemberRun
+
+
+@attrs.frozen(kw_only=True)
+class TeamRunShown:
+    run: TeamRun
+    members: list[Place]
+
+
+@attrs.frozen(kw_only=True)
+class CreateTeamRun(Request[TeamRun]):
+    """Plan a run of a team; every active member of the team gets its place in it."""
+
+    team_id: Annotated[TeamRef, "the team, by id or unique name", ID]
+    objective: Annotated[str, "what the run is for", TEXT] = ""
+
+
+@attrs.frozen(kw_only=True)
+class ListTeamRuns(Request[TeamRunPage]):
+    """List runs, oldest first."""
+
+    team_id: Annotated[TeamRef | None, "only of this team", ID] = None
+    state: Annotated[TeamRunState | None, "only in this state"] = None
+    limit: Annotated[int, "most rows", PAGE] = 100
+    cursor: Annotated[str, "continue after an earlier page", Bounds(most=500)] = ""
+
+
+@attrs.frozen(kw_only=True)
+class ShowTeamRun(Request[TeamRunShown]):
+    """Show one run and everybody's place in it."""
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+
+
+@attrs.frozen(kw_only=True)
+class StartTeamRun(Request[TeamRun]):
+    """Start a planned run."""
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+    expected_version: Annotated[int, "version last read", VERSION]
+
+
+@attrs.frozen(kw_only=True)
+class DrainTeamRun(Request[TeamRun]):
+    """Take nothing new into a running run; what is claimed goes on."""
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+    expected_version: Annotated[int, "version last read", VERSION]
+
+
+@attrs.frozen(kw_only=True)
+class ResumeTeamRun(Request[TeamRun]):
+    """Let a draining run take new Works again."""
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+    expected_version: Annotated[int, "version last read", VERSION]
+
+
+@attrs.frozen(kw_only=True)
+class CompleteTeamRun(Request[TeamRun]):
+    """Complete a run; refused while one of its Works is not closed."""
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+    expected_version: Annotated[int, "version last read", VERSION]
+
+
+@attrs.frozen(kw_only=True)
+class CancelTeamRun(Request[TeamRun]):
+    """Cancel a run; each Work that is not closed is closed as cancelled under the caller's name."""
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+    expected_version: Annotated[int, "version last read", VERSION]
+    reason: Annotated[str, "why, for the record", LINE]
+
+
+@attrs.frozen(kw_only=True)
+class TakeTeamRun(Request[TeamRun]):
+    """Become the supervisor of a run: the next supervisor generation begins, the former one is fenced."""
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+
+
+@attrs.frozen(kw_only=True)
+class AddMemberRun(Request[MemberRun]):
+    """Give a membership its place in a run."""
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+    membership_id: Annotated[MembershipId, "the membership", ID]
+    role: Annotated[str, "the role it has in this run; its agent's usual one when empty", LABEL] = ""
+
+
+@attrs.frozen(kw_only=True)
+class CloseMemberRun(Request[MemberRun]):
+    """Close a place: no new Work and no mail for it until it is opened again."""
+
+    member_run_id: Annotated[MemberRunId, "the place", ID]
+    expected_version: Annotated[int, "version last read", VERSION]
+
+
+@attrs.frozen(kw_only=True)
+class ReopenMemberRun(Request[MemberRun]):
+    """Open a closed place again, under its next run generation."""
+
+    member_run_id: Annotated[MemberRunId, "the place", ID]
+    expected_version: Annotated[int, "version last read", VERSION]
+
+
+@attrs.frozen(kw_only=True)
+class RetireMemberRun(Request[MemberRun]):
+    """Leave a place for good in this run."""
+
+    member_run_id: Annotated[MemberRunId, "the place", ID]
+    expected_version: Annotated[int, "version last read", VERSION]
+
+
+_FIND = (Code.NOT_FOUND, Code.ROW_QUARANTINED)
+_MOVE = (*_FIND, Code.INVALID_STATE_TRANSITION, Code.VERSION_CONFLICT)
+_W = Effect.WRITE
+
+OPERATIONS = (
+    Operation(
+        "member-run.add",
+        AddMemberRun,
+        planes=HOST_OR_OPERATOR,
+        effect=_W,
+        refuses=(*_FIND, Code.INVALID_STATE_TRANSITION, Code.MEMBER_RUN_EXISTS, Code.TEAM_RUN_NOT_OPEN),
+    ),
+    Operation(
+        "member-run.close",
+        CloseMemberRun,
+        planes=HOST_OR_OPERATOR,
+        effect=_W,
+        refuses=(*_MOVE, Code.SESSION_LIVE),
+    ),
+    Operation(
+        "member-run.reopen",
+        ReopenMemberRun,
+        planes=HOST_OR_OPERATOR,
+        effect=_W,
+        refuses=(*_MOVE, Code.TEAM_RUN_NOT_OPEN),
+    ),
+    Operation(
+        "member-run.retire",
+        RetireMemberRun,
+        planes=HOST_OR_OPERATOR,
+        effect=_W,
+        refuses=(*_MOVE, Code.SESSION_LIVE, Code.WORK_BINDING_LIVE),
+    ),
+    Operation(
+        "team-run.cancel",
+        CancelTeamRun,
+        planes=HOST_OR_OPERATOR,
+        effect=_W,
+        refuses=(*_MOVE, Code.SESSION_LIVE),
+    ),
+    Operation(
+        "team-run.complete",
+        CompleteTeamRun,
+        planes=HOST_OR_OPERATOR,
+        effect=_W,
+        refuses=(*_MOVE, Code.WORK_NOT_CLOSED),
+    ),
+    Operation(
+        "team-run.create",
+        CreateTeamRun,
+        planes=HOST_OR_OPERATOR,
+        effect=_W,
+        refuses=(*_FIND, Code.INVALID_STATE_TRANSITION, Code.NAME_AMBIGUOUS),
+    ),
+    Operation("team-run.drain", DrainTeamRun, planes=HOST_OR_OPERATOR, effect=_W, refuses=_MOVE),
+    Operation(
+        "team-run.list",
+        ListTeamRuns,
+        planes=READERS,
+        effect=Effect.READ,
+        refuses=(*_FIND, Code.CURSOR_INVALID, Code.NAME_AMBIGUOUS),
+    ),
+    Operation("team-run.resume", ResumeTeamRun, planes=HOST_OR_OPERATOR, effect=_W, refuses=_MOVE),
+    Operation("team-run.show", ShowTeamRun, planes=READERS, effect=Effect.READ, refuses=_FIND),
+    Operation("team-run.start", StartTeamRun, planes=HOST_OR_OPERATOR, effect=_W, refuses=_MOVE),
+    Operation(
+        "team-run.take",
+        TakeTeamRun,
+        planes=SUPERVISOR,
+        effect=_W,
+        refuses=(*_FIND, Code.TEAM_RUN_NOT_OPEN),
+    ),
+)

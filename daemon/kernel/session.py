@@ -1,0 +1,76 @@
+"""What may happen to a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from client.protocol.refusals import Code, Refusal
+from client.protocol.session import AgentSession, Driver, Liveness, SessionCause, SessionState
+from daemon.kernel.machine import Lifecycle
+
+_S, _C = SessionState, SessionCause
+
+SESSION = Lifecycle(
+    "agent session",
+    start=_S.COLD,
+    moves={
+        _S.COLD: {_C.READY: _S.IDLE, _C.LOST: _S.RECOVERY_REQUIRED, _C.CLOSED: _S.CLOSED},
+        _S.IDLE: {
+            _C.ADOPTED: _S.IDLE,
+            _C.CYCLE_STARTED: _S.ACTIVE,
+            _C.EXITED: _S.COLD,
+            _C.LOST: _S.RECOVERY_REQUIRED,
+            _C.CLOSED: _S.CLOSED,
+        },
+        _S.ACTIVE: {
+            _C.ADOPTED: _S.ACTIVE,
+            _C.CYCLE_ENDED: _S.IDLE,
+            _C.INTERRUPTED: _S.INTERRUPTED,
+            _C.EXITED: _S.RECOVERY_REQUIRED,
+            _C.LOST: _S.RECOVERY_REQUIRED,
+        },
+        _S.INTERRUPTED: {
+            _C.REOPENED: _S.COLD,
+            _C.ADOPTED: _S.IDLE,
+            _C.LOST: _S.RECOVERY_REQUIRED,
+            _C.CLOSED: _S.CLOSED,
+        },
+        _S.RECOVERY_REQUIRED: {_C.RESOLVED: _S.COLD, _C.ADOPTED: _S.IDLE},
+        _S.CLOSED: {},
+    },
+)
+
+#: What each report says about the process; what it does not speak of stays as it was known.
+PROCESS: Mapping[SessionCause, Liveness] = {
+    _C.READY: Liveness.LIVE,
+    _C.ADOPTED: Liveness.LIVE,
+    _C.CYCLE_STARTED: Liveness.LIVE,
+    _C.CYCLE_ENDED: Liveness.LIVE,
+    _C.EXITED: Liveness.STOPPED,
+    _C.LOST: Liveness.UNKNOWN,
+}
+
+#: Reports after which nobody knows what the process did with the Work that it held.
+ORPHANING = frozenset({_C.EXITED, _C.LOST})
+
+
+def current(session: AgentSession, session_gen: int) -> Refusal | None:
+    """Why a report or a call of another generation of this session changes nothing, or None."""
+    if session.state is not SessionState.CLOSED and session.session_gen == session_gen:
+        return None
+    return Refusal(
+        code=Code.AGENT_SESSION_GENERATION_FENCED,
+        about=f"session/{session.id}",
+        lifted_by=f"this session is {session.state.value} at session_gen={session.session_gen}; "
+        f"a process of session_gen={session_gen} stops",
+    )
+
+
+def exists(session: AgentSession) -> Refusal:
+    return Refusal(
+        code=Code.AGENT_SESSION_EXISTS,
+        about=f"session/{session.id}",
+        lifted_by=f"end it first: firm session unbind {session.id}"
+        if session.driver is Driver.USER_DRIVEN
+        else "the supervisor of its run closes it, or opens the next one in its place",
+    )

@@ -1,0 +1,351 @@
+"""Handlers for ``session.*``."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import attrs
+
+from client.protocol.agent import AgentMember
+from client.protocol.attempt import Custody
+from client.protocol.ids import (
+    OWN_RUN,
+    CapabilityId,
+    RunGen,
+    SessionGen,
+    SessionId,
+    SupGen,
+    TeamRunId,
+    new_id,
+)
+from client.protocol.membership import MembershipState, TeamMembership
+from client.protocol.operation import Plane
+from client.protocol.refusals import Code, Refusal
+from client.protocol.session import (
+    AgentSession,
+    BindSession,
+    Capability,
+    CapabilityState,
+    DeriveToken,
+    Driver,
+    ListSessions,
+    Liveness,
+    OpenSession,
+    ReportSession,
+    SessionCause,
+    SessionPage,
+    SessionShown,
+    SessionState,
+    SessionToken,
+    SetClaims,
+    ShowSession,
+    UnbindSession,
+)
+from client.protocol.team_run import MemberRun
+from daemon.call import Call
+from daemon.kernel import cursor
+from daemon.kernel.agent import available
+from daemon.kernel.attempt import CustodyCause
+from daemon.kernel.session import ORPHANING, PROCESS, SESSION, current, exists
+from daemon.kernel.team_run import fenced, goes_on, present
+from daemon.operations import actor, attempt, find
+from store import attempt as attempts
+from store import session as sessions
+from store import team_run as runs
+from store.agent import AGENTS
+from store.membership import MEMBERSHIPS
+from store.session import CAPABILITIES, SESSIONS
+from store.team_run import MEMBER_RUNS, TEAM_RUNS
+from store.tx import Tx
+
+
+@attrs.frozen
+class ProcessFacts:
+    """What was seen of a process before the unit began: which one it is, for as long as this boot lasts."""
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+
+
+_NO_PROCESS = ProcessFacts(0, 0, "")
+
+
+def open_(tx: Tx, call: Call, ask: OpenSession) -> AgentSession | Refusal:
+    place = MEMBER_RUNS.load(tx, ask.member_run_id)
+    if place is None or place.team_run_id != call.team_run_id:
+        return find.not_found("member-run", ask.member_run_id)
+    run = TEAM_RUNS.load(tx, place.team_run_id)
+    assert run is not None, "a foreign key holds it"
+    if refusal := fenced(run, ask.sup_gen):
+        return refusal
+    former = sessions.open_of(tx, place.agent_member_id)
+    if former is not None and ask.supersede:
+        if refusal := _may_open(tx, place) or _may_supersede(tx, place, former):
+            return refusal
+        _supersede(tx, call, former)
+    session = _open(tx, call, place, ask.driver, SupGen(ask.sup_gen), _NO_PROCESS)
+    if isinstance(session, Refusal):
+        return session
+    capability = Capability(
+        id=CapabilityId(new_id()),
+        version=1,
+        session_id=session.id,
+        token_sha256=hashlib.sha256(call.token(session).encode()).hexdigest(),
+        daemon_gen=call.daemon_gen,
+        sup_gen=SupGen(ask.sup_gen),
+        state=CapabilityState.ACTIVE,
+        accepts_new_claims=True,
+        expires_at=None,
+        created_at=call.now,
+        updated_at=call.now,
+    )
+    CAPABILITIES.insert(tx, capability, kind="issued", actor=call.actor, at=call.now)
+    return session
+
+
+def _may_open(tx: Tx, place: MemberRun) -> Refusal | None:
+    run, agent = TEAM_RUNS.load(tx, place.team_run_id), AGENTS.load(tx, place.agent_member_id)
+    membership = MEMBERSHIPS.load(tx, place.membership_id)
+    assert run is not None, "a foreign key holds it"
+    assert agent is not None, "a foreign key holds it"
+    assert membership is not None, "a foreign key holds it"
+    return goes_on(run) or present(place) or available(agent) or _takes_part(membership)
+
+
+def _takes_part(membership: TeamMembership) -> Refusal | None:
+    if membership.state is MembershipState.ACTIVE:
+        return None
+    lifted_by = f"its membership is {membership.state.value}; it joins the team again and gets another place"
+    return Refusal(code=Code.MEMBER_RUN_CLOSED, about=f"membership/{membership.id}", lifted_by=lifted_by)
+
+
+def _may_supersede(tx: Tx, place: MemberRun, former: AgentSession) -> Refusal | None:
+    """A supervisor ends sessions of its own run, and what a run that is over left behind."""
+    run = TEAM_RUNS.load(tx, former.team_run_id)
+    assert run is not None, "a foreign key holds it"
+    return None if run.id == place.team_run_id or goes_on(run) else exists(former)
+
+
+def _open(
+    tx: Tx, call: Call, place: MemberRun, driver: Driver, sup_gen: SupGen, process: ProcessFacts
+) -> AgentSession | Refusal:
+    if refusal := _may_open(tx, place):
+        return refusal
+    if former := sessions.open_of(tx, place.agent_member_id):
+        return exists(former)
+    proven = process.pid > 0
+    made = AgentSession(
+        id=SessionId(new_id()),
+        version=1,
+        agent_member_id=place.agent_member_id,
+        member_run_id=place.id,
+        team_run_id=place.team_run_id,
+        session_gen=SessionGen(sessions.last_gen(tx, place.agent_member_id) + 1),
+        run_gen=RunGen(place.run_gen),
+        sup_gen=sup_gen,
+        daemon_gen=call.daemon_gen,
+        state=SessionState.IDLE if proven else SessionState.COLD,
+        driver=driver,
+        process=Liveness.LIVE if proven else Liveness.UNKNOWN,
+        pid=process.pid,
+        start_ticks=process.start_ticks,
+        boot_id=process.boot_id,
+        native_session="",
+        created_at=call.now,
+        updated_at=call.now,
+        closed_at=None,
+    )
+    return SESSIONS.insert(tx, made, kind="bound" if proven else "opened", actor=call.actor, at=call.now)
+
+
+def _supersede(tx: Tx, call: Call, former: AgentSession) -> None:
+    """End a session that another takes the place of: what it held is orphaned, its capability replaced."""
+    _orphan(tx, call, former, "session superseded")
+    _close(tx, call, former, "superseded", CapabilityState.REPLACED)
+
+
+def _close(tx: Tx, call: Call, session: AgentSession, kind: str, capability: CapabilityState) -> AgentSession:
+    _end_capability(tx, call, session, kind, capability)
+    return SESSIONS.change(
+        tx, session, kind=kind, actor=call.actor, at=call.now, state=SessionState.CLOSED, closed_at=call.now
+    )
+
+
+def _end_capability(tx: Tx, call: Call, session: AgentSession, kind: str, state: CapabilityState) -> None:
+    shown = sessions.capability_of(tx, session.id)
+    if shown is not None and shown.state is CapabilityState.ACTIVE:
+        CAPABILITIES.change(tx, shown, kind=kind, actor=call.actor, at=call.now, state=state)
+
+
+def _orphan(tx: Tx, call: Call, session: AgentSession, reason: str) -> None:
+    """Nobody knows what the process of this session did with what it held."""
+    for binding in attempts.live_of_session(tx, session.id):
+        if binding.custody is Custody.CLAIMED:
+            attempt.move(tx, call, binding, CustodyCause.ORPHAN, reason)
+
+
+def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
+    session = SESSIONS.load(tx, ask.session_id)
+    if session is None or session.team_run_id != call.team_run_id:
+        return find.not_found("session", ask.session_id)
+    run = TEAM_RUNS.load(tx, session.team_run_id)
+    assert run is not None, "a foreign key holds it"
+    if refusal := fenced(run, ask.sup_gen) or current(session, ask.session_gen):
+        return refusal
+    state = SESSION.after(session.state, ask.cause, f"session/{session.id}")
+    if isinstance(state, Refusal):
+        return state
+    live = attempts.live_of_session(tx, session.id)
+    if ask.cause is SessionCause.CLOSED:
+        if live:
+            lifted_by = "its Work is submitted, or its custody is reviewed; or the session is superseded"
+            return Refusal(code=Code.WORK_BINDING_LIVE, about=f"work/{live[0].work_id}", lifted_by=lifted_by)
+        return _close(tx, call, session, "closed", CapabilityState.REVOKED)
+    if ask.cause in ORPHANING:
+        _orphan(tx, call, session, f"session {ask.cause.value}")
+    if ask.cause is SessionCause.ADOPTED:
+        _adopt(tx, call, session, SupGen(ask.sup_gen))
+    if ask.cause is SessionCause.LOST:
+        _end_capability(tx, call, session, "lost", CapabilityState.REVOKED)
+    changes: dict[str, Any] = {"state": state, "process": PROCESS.get(ask.cause, session.process)}
+    if ask.native_session:
+        changes["native_session"] = ask.native_session
+    kind = f"{ask.cause.value}: {ask.reason}" if ask.reason else ask.cause.value
+    return SESSIONS.change(tx, session, kind=kind, actor=call.actor, at=call.now, **changes)
+
+
+def _adopt(tx: Tx, call: Call, session: AgentSession, sup_gen: SupGen) -> None:
+    """The process has just been proven again: its capability goes on under the new daemon and supervisor."""
+    shown = sessions.capability_of(tx, session.id)
+    if shown is not None and shown.state is CapabilityState.ACTIVE:
+        CAPABILITIES.change(
+            tx, shown, kind="adopted", actor=call.actor, at=call.now, daemon_gen=call.daemon_gen, sup_gen=sup_gen
+        )
+
+
+def bind(tx: Tx, call: Call, ask: BindSession) -> AgentSession | Refusal:
+    agent = find.agent(tx, ask.agent_member_id)
+    if isinstance(agent, Refusal):
+        return agent
+    if refusal := available(agent):
+        return refusal
+    place = _place_of(tx, agent, ask.team_run_id)
+    if isinstance(place, Refusal):
+        return place
+    facts: ProcessFacts = call.facts
+    taken = sessions.of_process(tx, facts.pid, facts.start_ticks, facts.boot_id)
+    if taken is not None:
+        return exists(taken)
+    return _open(tx, call, place, Driver.USER_DRIVEN, SupGen(0), facts)
+
+
+def _place_of(tx: Tx, agent: AgentMember, run_id: TeamRunId | None) -> MemberRun | Refusal:
+    fits = [p for p in runs.open_places(tx, agent.id) if run_id in {None, p.team_run_id}]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        which = " or ".join(place.team_run_id for place in fits)
+        return Refusal(code=Code.NAME_AMBIGUOUS, about=f"agent/{agent.id}", lifted_by=f"say which run: {which}")
+    add = "firm member-run add --team-run-id RUN --membership-id MEMBERSHIP"
+    lifted_by = f"give it a place in a run that goes on: {add}"
+    return Refusal(code=Code.MEMBER_RUN_CLOSED, about=f"agent/{agent.id}", lifted_by=lifted_by)
+
+
+def unbind(tx: Tx, call: Call, ask: UnbindSession) -> AgentSession | Refusal:
+    session = SESSIONS.load(tx, ask.session_id)
+    if session is None:
+        return find.not_found("session", ask.session_id)
+    if session.state is SessionState.CLOSED or session.driver is not Driver.USER_DRIVEN:
+        what = "closed" if session.state is SessionState.CLOSED else "driven by its supervisor, which ends it"
+        lifted_by = f"it is {what}; this ends the session of a person's own process"
+        return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session.id}", lifted_by=lifted_by)
+    _orphan(tx, call, session, "session unbound")
+    return _close(tx, call, session, "unbound", CapabilityState.REVOKED)
+
+
+def ended(tx: Tx, call: Call, session_id: SessionId, reason: str) -> AgentSession | None:
+    """The process that proves a session has ended. None when the session was closed before."""
+    session = SESSIONS.load(tx, session_id)
+    if session is None or session.state is SessionState.CLOSED:
+        return None
+    _orphan(tx, call, session, reason)
+    return _close(tx, call, session, f"ended: {reason}", CapabilityState.REVOKED)
+
+
+def restored(tx: Tx, call: Call) -> int:
+    """After a restore, what an earlier store had handed out proves nobody any more. How many sessions that ended."""
+    found = sessions.below_floor(tx)
+    for session in found:
+        reason = "the store was restored"
+        if session.driver is Driver.USER_DRIVEN:
+            ended(tx, call, session.id, reason)
+            continue
+        _orphan(tx, call, session, reason)
+        _end_capability(tx, call, session, "restored", CapabilityState.REVOKED)
+        SESSIONS.change(
+            tx,
+            session,
+            kind=f"lost: {reason}",
+            actor=call.actor,
+            at=call.now,
+            state=SessionState.RECOVERY_REQUIRED,
+            process=Liveness.UNKNOWN,
+        )
+    return len(found)
+
+
+def claims(tx: Tx, call: Call, ask: SetClaims) -> Capability | Refusal:
+    session = SESSIONS.load(tx, ask.session_id)
+    shown = sessions.capability_of(tx, ask.session_id)
+    if session is None or shown is None or not actor_sees(call, session):
+        return find.not_found("session", ask.session_id)
+    run = TEAM_RUNS.load(tx, session.team_run_id)
+    assert run is not None, "a foreign key holds it"
+    if call.plane is Plane.SUPERVISOR and (refusal := fenced(run, ask.sup_gen or 0)):
+        return refusal
+    return CAPABILITIES.change(
+        tx,
+        shown,
+        kind="takes claims" if ask.accepts_new_claims else "takes no claims",
+        actor=call.actor,
+        at=call.now,
+        accepts_new_claims=ask.accepts_new_claims,
+    )
+
+
+def token(tx: Tx, call: Call, ask: DeriveToken) -> SessionToken | Refusal:
+    session = SESSIONS.load(tx, ask.session_id)
+    if session is None or session.team_run_id != call.team_run_id:
+        return find.not_found("session", ask.session_id)
+    run = TEAM_RUNS.load(tx, session.team_run_id)
+    assert run is not None, "a foreign key holds it"
+    return fenced(run, ask.sup_gen) or SessionToken(session_id=session.id, token=call.token(session))
+
+
+def actor_sees(call: Call, session: AgentSession) -> bool:
+    """A supervisor touches sessions of its own run only."""
+    return call.team_run_id is None or session.team_run_id == call.team_run_id
+
+
+def list_(tx: Tx, call: Call, ask: ListSessions) -> SessionPage | Refusal:
+    run_id = ask.team_run_id
+    if call.plane is not Plane.OPERATOR:
+        run = actor.run(tx, call, run_id or call.team_run_id or OWN_RUN)
+        if isinstance(run, Refusal):
+            return run
+        run_id = run.id
+    query = ("session.list", run_id, ask.state)
+    after = cursor.read(ask.cursor, call.store_id, *query)
+    if isinstance(after, Refusal):
+        return after
+    items, last = sessions.list_page(tx, run_id=run_id, state=ask.state, after=after, limit=ask.limit)
+    return SessionPage(items=items, next=cursor.write(last, call.store_id, *query) if last else None)
+
+
+def show(tx: Tx, call: Call, ask: ShowSession) -> SessionShown | Refusal:
+    session = SESSIONS.load(tx, ask.session_id)
+    if session is None or isinstance(actor.run(tx, call, session.team_run_id), Refusal):
+        return find.not_found("session", ask.session_id)
+    return SessionShown(session=session, capability=sessions.capability_of(tx, session.id))
