@@ -178,6 +178,8 @@ def test_whoever_is_told_twice_to_stop_still_ends_well(daemon: Daemon) -> None:
             assert other.rest() == []  # it drains
         assert [slow.hear()["id"] for _ in range(11, 30)] == list(range(11, 30))
         assert slow.rest() == []
+    daemon.log.until("ended daemon_gen")
+    with contextlib.suppress(ProcessLookupError):
         daemon.signal(signal.SIGTERM)
     assert daemon.wait() == 0
     assert row(daemon.home) == (1, 0)

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from client.protocol.refusals import Code, Refusal
-from daemon.kernel.predicate import FIELDS, FieldIs, SeqAbove, VersionAbove, parse
+from daemon.kernel.predicate import FIELDS, FieldIs, RunSeqAbove, SeqAbove, VersionAbove, parse
 
 #: Pieces of predicates, so that what is put together at random is often nearly right.
 PIECES = ["seq", ">", "=", ":", ".", "agent", "team", "membership", "state", "status", "version", "active", "41", "x"]
@@ -29,8 +29,10 @@ def test_no_text_makes_it_fail(text: str) -> None:
     if isinstance(found, Refusal):
         assert (found.code, found.about) == (Code.MALFORMED, "predicate")
         assert found.lifted_by
-    elif not isinstance(found, FieldIs):
-        assert 0 <= (found.seq if isinstance(found, SeqAbove) else found.version) < 2**63
+    elif isinstance(found, (SeqAbove, RunSeqAbove)):
+        assert 0 <= found.seq < 2**63
+    elif isinstance(found, VersionAbove):
+        assert 0 <= found.version < 2**63
 
 
 @given(numbers)

@@ -20,6 +20,7 @@ ALLOWED = {
     "client",
     "collections",
     "daemon",
+    "difflib",
     "enum",
     "hashlib",
     "re",

@@ -1,0 +1,107 @@
+"""Works: rows and records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from client.protocol.ids import MembershipId, TeamId, TeamRunId, WorkId
+from client.protocol.work import Condition, Phase, Work
+from store.keeper import Keeper, Page, page
+from store.sql import sql
+from store.tx import Tx
+
+WORKS = Keeper("work", "works", Work)
+
+_PAGE = sql(f"""
+    SELECT place, {WORKS.columns} FROM works
+    WHERE team_run_id = :run_id AND place > :after AND (:phase IS NULL OR phase = :phase)
+      AND (:condition IS NULL OR condition = :condition) AND (:owner_id IS NULL OR owner_id = :owner_id)
+    ORDER BY place LIMIT :limit
+""")  # noqa: S608
+
+
+def list_page(  # noqa: PLR0913 — every filter of the list
+    tx: Tx,
+    run_id: TeamRunId,
+    *,
+    phase: Phase | None,
+    condition: Condition | None,
+    owner_id: MembershipId | None,
+    after: int,
+    limit: int,
+) -> Page[Work]:
+    def load(a: int, m: int) -> list[tuple[Any, ...]]:
+        return tx.rows(_PAGE, run_id=run_id, after=a, limit=m, phase=phase, condition=condition, owner_id=owner_id)
+
+    return page(tx, WORKS, load, after, limit)
+
+
+def some(tx: Tx, ids: Iterable[str]) -> dict[str, Work]:
+    """Those of ``ids`` that exist."""
+    found = ((key, WORKS.load(tx, key)) for key in ids)
+    return {key: work for key, work in found if work is not None}
+
+
+_SUCCESSORS = sql("SELECT work_id FROM work_needs WHERE needs_id = :work_id ORDER BY work_id")
+
+
+def successors(tx: Tx, work_id: WorkId) -> list[str]:
+    return [row[0] for row in tx.rows(_SUCCESSORS, work_id=work_id)]
+
+
+_UNLINK = sql("DELETE FROM work_needs WHERE work_id = :work_id")
+_LINK = sql("INSERT INTO work_needs (work_id, needs_id) VALUES (:work_id, :needs_id)")
+
+
+def index_needs(tx: Tx, work: Work) -> None:
+    """Bring the index of prerequisites in line with the record."""
+    tx.rows(_UNLINK, work_id=work.id)
+    for key in work.needs:
+        tx.rows(_LINK, work_id=work.id, needs_id=key)
+
+
+_NAMESAKE = sql("""
+    SELECT id FROM works
+    WHERE team_run_id = :run_id AND phase <> 'closed' AND lower(title) = lower(:title) AND id <> :but LIMIT 1
+""")
+
+
+def namesake(tx: Tx, run_id: TeamRunId, title: str, *, but: str = "") -> WorkId | None:
+    """Another Work of the run that is not closed and has this title."""
+    found = tx.row(_NAMESAKE, run_id=run_id, title=title, but=but)
+    return WorkId(found[0]) if found else None
+
+
+_OPEN_OF_TEAM = sql("SELECT count(*) FROM works WHERE team_id = :team_id AND phase <> 'closed'")
+
+
+def open_of_team(tx: Tx, team_id: TeamId) -> int:
+    return int(tx.value(_OPEN_OF_TEAM, team_id=team_id))
+
+
+_UNCLOSED = WORKS.select("WHERE team_run_id = :run_id AND phase <> 'closed' ORDER BY place LIMIT :limit")
+
+
+def unclosed(tx: Tx, run_id: TeamRunId, limit: int = 10_001) -> list[Work]:
+    return WORKS.many(tx, _UNCLOSED, run_id=run_id, limit=limit)
+
+
+_BUSY = sql("""
+    SELECT id FROM works WHERE owner_id = :owner_id AND phase = 'active' AND condition = 'normal'
+      AND team_run_id = :run_id AND id <> :but LIMIT 1
+""")
+
+
+def busy_with(tx: Tx, owner_id: MembershipId, run_id: TeamRunId, *, but: WorkId) -> WorkId | None:
+    """Another Work that this member is doing right now in this run."""
+    found = tx.row(_BUSY, owner_id=owner_id, run_id=run_id, but=but)
+    return WorkId(found[0]) if found else None
+
+
+_OF_RUN = WORKS.select("WHERE team_run_id = :run_id ORDER BY place")
+
+
+def of_run(tx: Tx, run_id: TeamRunId) -> list[Work]:
+    """All of them: for a graph, never for a page."""
+    return WORKS.many(tx, _OF_RUN, run_id=run_id)
