@@ -110,12 +110,9 @@ class Store:
         self.ended: Callable[[Code | None, Code | None], None] = _unwatched
         #: Set when the file turns out to be damaged.
         self.damaged = trio.Event()
-        self.writer.seq = self.look(_last_seq)
-
-    @property
-    def seq(self) -> int:
-        """The last sequence number committed."""
-        return self.writer.seq
+        #: The last sequence number that whoever looks now is certain to see. The writer's own runs ahead of it: it
+        #: commits in a thread, while a look that began before goes on.
+        self.seq = self.writer.seq = self.look(_last_seq)
 
     def submit(self, unit: Unit) -> None:
         """Queue ``unit``; its ``done`` is called once its outcome is durable."""
@@ -191,6 +188,7 @@ class Store:
                 unit.end(faults.refusal(Code.OUTCOME_UNKNOWN))
                 unit.done(unit)
             raise
+        self.seq = self.writer.seq
         streams = [stream for unit in batch if unit.kept for stream in unit.streams]
         for unit in batch:
             unit.done(unit)
@@ -198,7 +196,7 @@ class Store:
             self.damaged.set()
         self.ended(self.writer.fault, self.writer.stopped)
         if streams:
-            self.committed(streams, self.writer.seq)
+            self.committed(streams, self.seq)
 
     def _met(self, fault: StorageFault) -> None:
         if fault.refusal.code is Code.STORE_CORRUPT:

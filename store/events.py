@@ -14,6 +14,10 @@ _AFTER = sql("""
     SELECT seq, at, stream, version, kind, actor, body FROM events
     WHERE seq > :after ORDER BY seq LIMIT :limit
 """)
+_OF_RUN = sql("""
+    SELECT seq, at, stream, version, kind, actor, body FROM events
+    WHERE run = :run AND seq > :after ORDER BY seq LIMIT :limit
+""")
 _OF_STREAM = sql("""
     SELECT seq, at, stream, version, kind, actor, body FROM events
     WHERE stream = :stream AND version > coalesce(
@@ -22,10 +26,12 @@ _OF_STREAM = sql("""
 """)
 
 
-def after(tx: Tx, seq: int, *, stream: str = "", limit: int) -> tuple[list[Event], int]:
+def after(tx: Tx, seq: int, *, stream: str = "", run: str = "", limit: int) -> tuple[list[Event], int]:
     """Events behind ``seq``, and the last sequence number looked at. One that does not decode is left out."""
     if stream:
         found = tx.rows(_OF_STREAM, stream=stream, after=seq, limit=limit)
+    elif run:
+        found = tx.rows(_OF_RUN, run=run, after=seq, limit=limit)
     else:
         found = tx.rows(_AFTER, after=seq, limit=limit)
     events: list[Event] = []

@@ -68,7 +68,15 @@ class Keeper(Generic[T]):
     def insert(self, tx: Tx, record: T, *, kind: str, actor: str, at: int) -> T:
         params = rows.encode(record)
         tx.rows(self._insert, **params)
-        tx.append(f"{self.noun}/{record.id}", record.version, kind, actor=actor, at=at, body=rows.plain_fields(record))
+        tx.append(
+            f"{self.noun}/{record.id}",
+            record.version,
+            kind,
+            actor=actor,
+            at=at,
+            body=rows.plain_fields(record),
+            run=_run_of(self.noun, record),
+        )
         return record
 
     def change(self, tx: Tx, before: T, *, kind: str, actor: str, at: int, **changes: Any) -> T:
@@ -81,8 +89,15 @@ class Keeper(Generic[T]):
             for name in ("version", "updated_at", *changes)
             if (value := getattr(after, name)) != getattr(before, name)
         }
-        tx.append(f"{self.noun}/{after.id}", after.version, kind, actor=actor, at=at, body=body)
+        tx.append(
+            f"{self.noun}/{after.id}", after.version, kind, actor=actor, at=at, body=body, run=_run_of(self.noun, after)
+        )
         return after
+
+
+def _run_of(noun: str, record: Any) -> str | None:
+    """The run that a record belongs to, itself when it is one."""
+    return record.id if noun == "team-run" else getattr(record, "team_run_id", None)
 
 
 #: A page of a list: the records, and the number to continue after when there may be more.

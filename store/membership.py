@@ -41,6 +41,14 @@ def open_of_team(tx: Tx, team_id: TeamId) -> list[TeamMembership]:
     return MEMBERSHIPS.readable(tx, _OF_TEAM, team_id=team_id)
 
 
+_ACTIVE = MEMBERSHIPS.select("WHERE team_id = :team_id AND state = 'active' ORDER BY role <> 'host', n")
+
+
+def active_of_team(tx: Tx, team_id: TeamId) -> list[TeamMembership]:
+    """Everybody who takes part, the Host first."""
+    return MEMBERSHIPS.many(tx, _ACTIVE, team_id=team_id)
+
+
 _OF_AGENT = MEMBERSHIPS.select("WHERE agent_member_id = :agent_id AND state <> 'inactive' ORDER BY n")
 
 
@@ -134,6 +142,18 @@ _SUBSCRIPTIONS = sql("""
 def subscriptions(tx: Tx, membership_id: MembershipId) -> list[MessageSubscription]:
     found = tx.rows(_SUBSCRIPTIONS, membership_id=membership_id)
     return rows.decode_all(tx, MessageSubscription, "subscriptions", found)
+
+
+_PERSONAL = MEMBERSHIPS.select("""
+    WHERE role = 'host' AND state = 'active'
+      AND agent_member_id IN (SELECT id FROM agents WHERE profile = 'me')
+      AND team_id IN (SELECT id FROM teams WHERE state = 'active') ORDER BY n
+""")
+
+
+def personal(tx: Tx) -> list[TeamMembership]:
+    """The Host memberships of active teams that are the person at this machine."""
+    return MEMBERSHIPS.many(tx, _PERSONAL)
 
 
 _SUBSCRIPTION = sql("SELECT id, membership_id, source, source_id, state FROM subscriptions WHERE id = :id")

@@ -10,8 +10,8 @@ from client.protocol.codec import packb
 from store.sql import Sql, sql
 
 _EVENT = sql("""
-    INSERT INTO events (at, stream, version, kind, actor, body)
-    VALUES (:at, :stream, :version, :kind, :actor, :body)
+    INSERT INTO events (at, stream, version, kind, actor, body, run)
+    VALUES (:at, :stream, :version, :kind, :actor, :body, :run)
 """)
 
 
@@ -67,8 +67,10 @@ class Tx:
         self._execute(statement.text, params)
         return self._connection.changes()
 
-    def append(self, stream: str, version: int, kind: str, *, actor: str, at: int, body: dict[str, Any]) -> None:
-        """Record an event; whoever watches hears of it after the commit."""
+    def append(  # noqa: PLR0913 — an event has as many columns
+        self, stream: str, version: int, kind: str, *, actor: str, at: int, body: dict[str, Any], run: str | None = None
+    ) -> None:
+        """Record an event, of a run where it belongs to one; whoever watches hears of it after the commit."""
         self._execute(
             _EVENT.text,
             {
@@ -78,10 +80,13 @@ class Tx:
                 "kind": kind,
                 "actor": actor,
                 "body": packb(body),
+                "run": run,
             },
         )
         self.seq = self._connection.last_insert_rowid()
         self.streams.append(stream)
+        if run is not None:
+            self.streams.append(f"run/{run}")
 
 
 def _decoded(value: Any, kind: Any) -> Any:

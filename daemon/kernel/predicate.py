@@ -10,14 +10,22 @@ import attrs
 
 from client.protocol.agent import AgentStatus
 from client.protocol.membership import MembershipRole, MembershipState
+from client.protocol.message import MailState, Response
 from client.protocol.refusals import Code, Refusal
+from client.protocol.session import SessionState
 from client.protocol.team import TeamState
+from client.protocol.team_run import TeamRunState
+from client.protocol.work import Condition, Phase, Resolution
 
 #: The fields one can wait on, with the values they can take.
 FIELDS: Mapping[str, Mapping[str, type[enum.StrEnum]]] = {
     "agent": {"status": AgentStatus},
+    "mail": {"response": Response, "state": MailState},
     "membership": {"role": MembershipRole, "state": MembershipState},
+    "session": {"state": SessionState},
     "team": {"state": TeamState},
+    "team-run": {"state": TeamRunState},
+    "work": {"condition": Condition, "phase": Phase, "resolution": Resolution},
 }
 
 
@@ -47,19 +55,37 @@ class VersionAbove:
     version: int
 
 
-Predicate = SeqAbove | FieldIs | VersionAbove
+@attrs.frozen
+class RunSeqAbove:
+    """True once something of that run was committed behind ``seq``."""
+
+    run: str
+    seq: int
+
+
+@attrs.frozen
+class InboxHasMail:
+    """True while mail waits for the caller."""
+
+
+Predicate = SeqAbove | RunSeqAbove | InboxHasMail | FieldIs | VersionAbove
 
 _SEQ = re.compile(r"seq>(\d{1,18})")
-_FIELD = re.compile(r"(\w+):([^\s.=>]+)\.(\w+)=(\w+)")
-_VERSION = re.compile(r"(\w+):([^\s.=>]+)\.version>(\d{1,18})")
+_RUN_SEQ = re.compile(r"team-run:([^\s.=>]+)\.seq>(\d{1,18})")
+_FIELD = re.compile(r"([\w-]+):([^\s.=>]+)\.(\w+)=(\w+)")
+_VERSION = re.compile(r"([\w-]+):([^\s.=>]+)\.version>(\d{1,18})")
 
 
 def parse(text: str) -> Predicate | Refusal:
     if match := _SEQ.fullmatch(text):
         return SeqAbove(int(match[1]))
+    if match := _RUN_SEQ.fullmatch(text):
+        return RunSeqAbove(match[1], int(match[2]))
+    if text == "inbox":
+        return InboxHasMail()
     match = _VERSION.fullmatch(text) or _FIELD.fullmatch(text)
     if not match:
-        return _refuse("write seq>N, NOUN:ID.FIELD=VALUE or NOUN:ID.version>N")
+        return _refuse("write seq>N, team-run:ID.seq>N, inbox, NOUN:ID.FIELD=VALUE or NOUN:ID.version>N")
     noun, record_id = match[1], match[2]
     if noun not in FIELDS:
         return _refuse(f"wait on one of {', '.join(FIELDS)}")

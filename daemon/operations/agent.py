@@ -26,9 +26,12 @@ from daemon.kernel.membership import MembershipCause
 from daemon.kernel.version import moved
 from daemon.operations import find, membership
 from store import agent as agents
+from store import attempt as attempts
 from store import membership as memberships
 from store import team as teams
+from store import team_run as runs
 from store.agent import AGENTS
+from store.team_run import MEMBER_RUNS
 from store.tx import Tx
 
 
@@ -104,7 +107,9 @@ def retire(tx: Tx, call: Call, ask: RetireAgent) -> AgentMember | Refusal:
     for part in memberships.open_of_agent(tx, after.id):
         if part.role is MembershipRole.HOST:
             continue  # the Host of a team that is set aside stays its Host, until somebody takes over
-        ended = membership.end(tx, call, part, MembershipCause.LEAVE, "retired")
+        bound = attempts.live_of_membership(tx, part.id)
+        cause = MembershipCause.LEAVE_BOUND if bound else MembershipCause.LEAVE
+        ended = membership.end(tx, call, part, cause, "retired")
         if isinstance(ended, Refusal):
             return ended
     return after
@@ -120,4 +125,7 @@ def _move(tx: Tx, call: Call, ask: PauseAgent | ResumeAgent | RetireAgent, cause
     status = AGENT.after(agent.status, cause, about)
     if isinstance(status, Refusal):
         return status
+    for place in runs.open_places(tx, agent.id):
+        # What its runs can give it changes with it: their supervisors and boards hear of that in the run.
+        MEMBER_RUNS.change(tx, place, kind=f"its member: {cause.value}", actor=call.actor, at=call.now)
     return AGENTS.change(tx, agent, kind=cause.value, actor=call.actor, at=call.now, status=status)

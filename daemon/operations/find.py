@@ -35,8 +35,13 @@ def membership(tx: Tx, membership_id: MembershipId) -> TeamMembership | Refusal:
     return MEMBERSHIPS.load(tx, membership_id) or not_found("membership", membership_id)
 
 
+#: Where one sees what there is of a noun that has no list of its own.
+_SHOWN_BY = {"member-run": "team-run show RUN"}
+
+
 def not_found(noun: str, ref: str) -> Refusal:
-    return Refusal(code=Code.NOT_FOUND, about=f"{noun}/{ref}", lifted_by=f"see what there is: firm {noun} list")
+    shown_by = _SHOWN_BY.get(noun, f"{noun} list")
+    return Refusal(code=Code.NOT_FOUND, about=f"{noun}/{ref}", lifted_by=f"see what there is: firm {shown_by}")
 
 
 def _unclear(noun: str, ref: str, fits: list[str]) -> Refusal:

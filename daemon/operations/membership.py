@@ -33,8 +33,10 @@ from daemon.kernel.membership import (
 )
 from daemon.kernel.team import kept, may_run
 from daemon.kernel.version import moved
-from daemon.operations import find
+from daemon.operations import find, mail
+from store import attempt as attempts
 from store import membership as memberships
+from store import message as messages
 from store.agent import AGENTS
 from store.membership import MEMBERSHIPS
 from store.team import TEAMS
@@ -119,7 +121,8 @@ def leave(tx: Tx, call: Call, ask: LeaveTeam) -> TeamMembership | Refusal:
     about = f"membership/{membership.id}"
     if refusal := moved(about, current=membership.version, expected=ask.expected_version):
         return refusal
-    return end(tx, call, membership, MembershipCause.LEAVE, ask.reason)
+    bound = attempts.live_of_membership(tx, membership.id)
+    return end(tx, call, membership, MembershipCause.LEAVE_BOUND if bound else MembershipCause.LEAVE, ask.reason)
 
 
 def end(
@@ -133,9 +136,20 @@ def end(
     assert team is not None, "a foreign key holds it"
     if refusal := stays_as_host(membership, team):
         return refusal
+    if state is MembershipState.LEAVING:
+        return MEMBERSHIPS.change(tx, membership, kind="leaving", actor=call.actor, at=call.now, state=state)
     memberships.revoke(tx, membership.id)
+    mail.invalidate(tx, call, messages.unsettled_of(tx, membership.id), "its recipient left the team")
     kind = f"left: {reason}" if reason else "left"
     return MEMBERSHIPS.change(tx, membership, kind=kind, actor=call.actor, at=call.now, state=state, left_at=call.now)
+
+
+def unbound(tx: Tx, call: Call, membership_id: MembershipId) -> None:
+    """The last attempt of a membership may have ended: one that was leaving ends with it."""
+    membership = MEMBERSHIPS.load(tx, membership_id)
+    assert membership is not None, "a foreign key holds it"
+    if membership.state is MembershipState.LEAVING and not attempts.live_of_membership(tx, membership_id):
+        end(tx, call, membership, MembershipCause.UNBOUND, "last attempt ended")
 
 
 def list_(tx: Tx, call: Call, ask: ListMemberships) -> MembershipPage | Refusal:

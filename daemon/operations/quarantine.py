@@ -4,20 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from client.protocol.ids import MessageId
 from client.protocol.node import ListQuarantine, Quarantined, QuarantineList, ReleaseQuarantine
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
-from store import events, quarantine
+from store import attempt, events, message, quarantine
 from store.agent import AGENTS
+from store.attempt import BINDINGS, DELIVERIES
+from store.delegation import DELEGATIONS
 from store.membership import MEMBERSHIPS, subscription
+from store.message import MAIL
 from store.project import PROJECTS
+from store.session import CAPABILITIES, SESSIONS
 from store.team import TEAMS
+from store.team_run import MEMBER_RUNS, TEAM_RUNS
 from store.tx import Tx, Unreadable
+from store.work import WORKS
+
+_KEEPERS = (
+    AGENTS,
+    BINDINGS,
+    CAPABILITIES,
+    DELEGATIONS,
+    DELIVERIES,
+    MAIL,
+    MEMBERSHIPS,
+    MEMBER_RUNS,
+    PROJECTS,
+    SESSIONS,
+    TEAMS,
+    TEAM_RUNS,
+    WORKS,
+)
 
 #: How a record of each table is read again: every table whose rows become records stands here.
 _READ: Mapping[str, Callable[[Tx, str], object]] = {
-    **{keeper.table: keeper.load for keeper in (AGENTS, MEMBERSHIPS, PROJECTS, TEAMS)},
+    **{keeper.table: keeper.load for keeper in _KEEPERS},
     "events": lambda tx, seq: events.load(tx, int(seq)),
+    "messages": lambda tx, row: message.load(tx, MessageId(row)),
+    "receipts": attempt.receipt,
     "subscriptions": subscription,
 }
 

@@ -205,11 +205,14 @@ async def test_an_event_that_cannot_be_read_still_wakes_and_is_named(node: InPro
     assert await node.set_aside() == ["events/1"]
 
 
+NOUNS = "agent, mail, membership, session, team, team-run, work"
+
+
 async def test_what_cannot_be_waited_for_is_said_with_what_can(node: InProcessNode) -> None:
     said = {
-        "nonsense": "write seq>N, NOUN:ID.FIELD=VALUE or NOUN:ID.version>N",
-        "work:x.phase=open": "wait on one of agent, membership, team",
-        "work:x.version>1": "wait on one of agent, membership, team",
+        "nonsense": "write seq>N, team-run:ID.seq>N, inbox, NOUN:ID.FIELD=VALUE or NOUN:ID.version>N",
+        "event:x.phase=open": f"wait on one of {NOUNS}",
+        "event:x.version>1": f"wait on one of {NOUNS}",
         "team:x.name=crew": "of team one can wait on state or version",
         "team:x.state=gone": "team state is one of active, inactive, trashed",
     }

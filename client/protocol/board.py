@@ -1,0 +1,171 @@
+"""Boards: where a run stands, recomputed at every question. Records, requests and rows."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated
+
+import attrs
+
+from client.protocol.ids import OWN_RUN, MemberRunId, SessionId, SupGen, TeamRunId, UnixMs, WorkId
+from client.protocol.operation import MEMBER_OR_ABOVE, READERS, SUPERVISOR, Effect, Operation, Request
+from client.protocol.refusals import Code
+from client.protocol.shape import ID, VERSION, Bounds
+from client.protocol.team_run import TeamRun
+
+OPTIONAL_ID = Bounds(most=200, line=True)
+
+
+@attrs.frozen(kw_only=True)
+class Counts:
+    """Works of a run. ``ready`` are open, normal and wait for nothing."""
+
+    open: int
+    active: int
+    blocked: int
+    on_hold: int
+    review: int
+    accepted: int
+    cancelled: int
+    failed: int
+    assigned: int
+    unassigned: int
+    ready: int
+
+
+class Doing(enum.StrEnum):
+    """What a member does, from its Works and its session; ``absent`` has no session."""
+
+    WORKING = "working"
+    AWAITING_REVIEW = "awaiting-review"
+    IDLE = "idle"
+    ABSENT = "absent"
+    RECOVERY = "recovery-required"
+
+
+@attrs.frozen(kw_only=True)
+class BoardMember:
+    member_run_id: MemberRunId
+    name: str
+    role: str
+    number: int
+    doing: Doing
+    work_id: WorkId | None
+    work_title: str
+    mail: int
+
+
+class AttentionKind(enum.StrEnum):
+    """What somebody has to look at."""
+
+    REVIEW = "review_requested"
+    BLOCKED = "blocked"
+    ORPHANED = "orphaned"
+    PREREQUISITE = "prerequisite_not_accepted"
+    MAIL = "mail_undelivered"
+    DELEGATION = "delegation"
+
+
+@attrs.frozen(kw_only=True)
+class Attention:
+    """One thing to look at. The same ``key`` is the same incident: acknowledged once, it stays silent."""
+
+    key: str
+    kind: AttentionKind
+    about: str
+    what: str
+    lifted_by: str
+    since: UnixMs
+
+
+@attrs.frozen(kw_only=True)
+class Board:
+    run: TeamRun
+    counts: Counts
+    members: list[BoardMember]
+    attention: list[Attention]
+
+
+@attrs.frozen(kw_only=True)
+class Summary:
+    """At most 500 characters."""
+
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class AttentionList:
+    items: list[Attention]
+
+
+@attrs.frozen(kw_only=True)
+class Due:
+    """A Work that can be admitted now, and the session to admit it to."""
+
+    work_id: WorkId
+    work_version: int
+    session_id: SessionId
+    session_gen: int
+
+
+@attrs.frozen(kw_only=True)
+class DueList:
+    """``seq`` is what was committed when this was looked at: wait for more behind it."""
+
+    items: list[Due]
+    sup_gen: SupGen
+    seq: int
+
+
+@attrs.frozen(kw_only=True)
+class ShowBoard(Request[Board]):
+    """Show who does what, what is blocked and why, and what somebody has to look at."""
+
+    team_run_id: Annotated[TeamRunId, "the run; the caller's own when empty", OPTIONAL_ID] = OWN_RUN
+
+
+@attrs.frozen(kw_only=True)
+class ShowSummary(Request[Summary]):
+    """Say in at most 500 characters where a run stands."""
+
+    team_run_id: Annotated[TeamRunId, "the run; the caller's own when empty", OPTIONAL_ID] = OWN_RUN
+
+
+@attrs.frozen(kw_only=True)
+class ListAttention(Request[AttentionList]):
+    """List what the caller has to look at, oldest first."""
+
+    team_run_id: Annotated[TeamRunId, "the run; the caller's own when empty", OPTIONAL_ID] = OWN_RUN
+
+
+@attrs.frozen(kw_only=True)
+class AcknowledgeAttention(Request[AttentionList]):
+    """Say that an incident was seen: it is not raised again."""
+
+    team_run_id: Annotated[TeamRunId, "the run; the caller's own when empty", OPTIONAL_ID] = OWN_RUN
+    key: Annotated[str, "the incident, as the list names it", ID]
+
+
+@attrs.frozen(kw_only=True)
+class ListDue(Request[DueList]):
+    """List what a supervisor can admit now."""
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+    sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
+
+
+_FIND = (Code.NOT_FOUND, Code.ROW_QUARANTINED)
+
+OPERATIONS = (
+    Operation("attention.ack", AcknowledgeAttention, planes=MEMBER_OR_ABOVE, effect=Effect.WRITE, refuses=_FIND),
+    Operation("attention.list", ListAttention, planes=READERS, effect=Effect.READ, refuses=_FIND),
+    Operation("team-run.board", ShowBoard, planes=READERS, effect=Effect.READ, refuses=_FIND),
+    Operation("team-run.board-summary", ShowSummary, planes=READERS, effect=Effect.READ, refuses=_FIND),
+    Operation(
+        "team-run.due",
+        ListDue,
+        planes=SUPERVISOR,
+        effect=Effect.READ,
+        refuses=(*_FIND, Code.SUPERVISOR_GENERATION_FENCED, Code.TEAM_RUN_NOT_OPEN),
+    ),
+)

@@ -1,0 +1,238 @@
+"""Handlers for boards and attention: projections, recomputed at every question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from client.protocol.board import (
+    AcknowledgeAttention,
+    Attention,
+    AttentionKind,
+    AttentionList,
+    Board,
+    BoardMember,
+    Due,
+    DueList,
+    ListAttention,
+    ListDue,
+    ShowBoard,
+    ShowSummary,
+    Summary,
+)
+from client.protocol.ids import MembershipId, UnixMs, WorkId
+from client.protocol.membership import MembershipRole
+from client.protocol.operation import Plane
+from client.protocol.refusals import Refusal
+from client.protocol.team_run import TeamRun
+from daemon.call import Call
+from daemon.kernel import board as rules
+from daemon.kernel.team_run import fenced, goes_on
+from daemon.operations import actor, find
+from store import board as facts
+from store import delegation as delegations
+from store import membership as memberships
+from store import message as messages
+from store.tx import Tx
+
+
+def board(tx: Tx, call: Call, ask: ShowBoard) -> Board | Refusal:
+    run = actor.run(tx, call, ask.team_run_id)
+    return run if isinstance(run, Refusal) else _board(tx, call, run)
+
+
+def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
+    members: list[BoardMember] = []
+    for place, name, role, number, membership, session, mail in facts.members(tx, run.id):
+        work = facts.does(tx, run.id, membership)
+        members.append(
+            BoardMember(
+                member_run_id=place,
+                name=name,
+                role=role,
+                number=number,
+                doing=rules.doing(session, work[2] if work else "", work[3] if work else ""),
+                work_id=WorkId(work[0]) if work else None,
+                work_title=work[1] if work else "",
+                mail=mail,
+            )
+        )
+    counted = rules.counts(facts.standings(tx, run.id), facts.ready(tx, run.id))
+    return Board(run=run, counts=counted, members=members, attention=_attention(tx, call, run))
+
+
+def summary(tx: Tx, call: Call, ask: ShowSummary) -> Summary | Refusal:
+    run = actor.run(tx, call, ask.team_run_id)
+    return run if isinstance(run, Refusal) else Summary(text=rules.summary(_board(tx, call, run)))
+
+
+def attention(tx: Tx, call: Call, ask: ListAttention) -> AttentionList | Refusal:
+    run = actor.run(tx, call, ask.team_run_id)
+    return run if isinstance(run, Refusal) else AttentionList(items=_attention(tx, call, run))
+
+
+def acknowledge(tx: Tx, call: Call, ask: AcknowledgeAttention) -> AttentionList | Refusal:
+    run = actor.run(tx, call, ask.team_run_id)
+    if isinstance(run, Refusal):
+        return run
+    if ask.key not in {item.key for item in _attention(tx, call, run)}:
+        return find.not_found("attention", ask.key)
+    facts.acknowledge(tx, run.id, call.actor, ask.key, at=call.now)
+    return AttentionList(items=_attention(tx, call, run))
+
+
+def _attention(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
+    """What the caller has to look at. Nobody is told of what they did themselves."""
+    caller = actor.actor(tx, call)
+    host = memberships.host(tx, run.team_id)
+    hosts = actor.may_host(tx, call, run.team_id) is None
+    found: list[Attention] = []
+    if call.plane is Plane.OPERATOR or hosts:
+        found += _reviews(tx, run, lambda owner: host is None or owner != host.id)
+        found += [*_blocked(tx, call, run), *_orphaned(tx, run), *_stuck(tx, run), *_delegations(tx, run)]
+    elif caller is not None and host is not None and caller.membership.role is MembershipRole.MEMBER:
+        found += _reviews(tx, run, lambda owner: owner == host.id)
+    if caller is not None:
+        found += _mail(tx, caller.membership.id, run)
+    elif host is not None and hosts:
+        found += _mail(tx, host.id, run)
+    seen = facts.acknowledged(tx, run.id, call.actor)
+    return sorted((item for item in found if item.key not in seen), key=lambda item: (item.since, item.key))
+
+
+def _reviews(tx: Tx, run: TeamRun, accepts: Callable[[MembershipId], bool]) -> list[Attention]:
+    """The Host decides about its members' Works, any member about the Host's."""
+    return [
+        Attention(
+            key=f"review/{work}/{receipt}",
+            kind=AttentionKind.REVIEW,
+            about=f"work/{work}",
+            what=f"{name} submitted {title!r}",
+            lifted_by=f"look at it, then accept it or request changes: firm work show --work-id {work}",
+            since=UnixMs(since),
+        )
+        for work, receipt, title, since, owner, name in facts.in_review(tx, run.id)
+        if accepts(owner)
+    ]
+
+
+def _blocked(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
+    return [
+        Attention(
+            key=f"blocked/{work}/{incident}",
+            kind=AttentionKind.BLOCKED,
+            about=f"work/{work}",
+            what=f"{title!r} is blocked: {reason}",
+            lifted_by="answer its owner; the Host resumes it, or cancels it: "
+            f"firm work resume --work-id {work} --expected-version {version} --resolution TEXT, or "
+            f"firm work cancel {work} --expected-version {version} --reason TEXT",
+            since=UnixMs(since),
+        )
+        for work, version, title, reason, incident, since, by in facts.blocked(tx, run.id)
+        if by != call.actor
+    ]
+
+
+def _orphaned(tx: Tx, run: TeamRun) -> list[Attention]:
+    return [
+        Attention(
+            key=f"orphaned/{work}/{fence}/{incident}",
+            kind=AttentionKind.ORPHANED,
+            about=f"work/{work}",
+            what=f"the attempt fence={fence} at {title!r} was lost: {reason}",
+            lifted_by=f"see what it left behind, then review it with work recover: firm work show --work-id {work}",
+            since=UnixMs(since),
+        )
+        for work, fence, incident, title, since, reason in facts.orphaned(tx, run.id)
+    ]
+
+
+def _stuck(tx: Tx, run: TeamRun) -> list[Attention]:
+    """One item a Work, however many of its prerequisites will never be accepted; the last of them is the incident."""
+    closed: dict[str, list[tuple[Any, ...]]] = {}
+    for row in facts.stuck(tx, run.id):
+        closed.setdefault(row[0], []).append(row)
+    found: list[Attention] = []
+    for work, rows in closed.items():
+        _, version, title, last, _, since = rows[-1]
+        left = [f"--prerequisite-work-id {need}" for need in facts.needs_left(tx, WorkId(work))]
+        command = " ".join([f"firm work replace-dependencies {work} --expected-version {version}", *left])
+        found.append(
+            Attention(
+                key=f"prerequisite/{work}/{last}",
+                kind=AttentionKind.PREREQUISITE,
+                about=f"work/{work}",
+                what=f"{title!r} needs {', '.join(f'{row[3]} ({row[4]})' for row in rows[-3:])}"
+                + (f" and {len(rows) - 3} more" if len(rows) > 3 else ""),  # noqa: PLR2004
+                lifted_by=f"give it other prerequisites, or cancel it; to do without: {command}",
+                since=UnixMs(since),
+            )
+        )
+    return found
+
+
+def _delegations(tx: Tx, run: TeamRun) -> list[Attention]:
+    found = [
+        Attention(
+            key=f"proposed/{asked.id}",
+            kind=AttentionKind.DELEGATION,
+            about=f"delegation/{asked.id}",
+            what=f"another team asks for {asked.title!r}",
+            lifted_by="accept it in a run of yours, or decline it: "
+            f"firm delegation accept {asked.id} --expected-version {asked.version} --team-run-id {run.id}, or "
+            f"firm delegation decline {asked.id} --expected-version {asked.version} --reason TEXT",
+            since=asked.created_at,
+        )
+        for asked in delegations.proposed_to(tx, run.team_id)
+    ]
+    found += [
+        Attention(
+            key=f"declined/{answered.id}",
+            kind=AttentionKind.DELEGATION,
+            about=f"work/{answered.source_work_id}",
+            what=f"{answered.title!r} was declined: {answered.reason}",
+            lifted_by=f"decide how it goes on without: firm work show --work-id {answered.source_work_id}",
+            since=answered.updated_at,
+        )
+        for answered in delegations.declined(tx, run.id)
+    ]
+    found += [
+        Attention(
+            key=f"delegated/{delegation}/{target}",
+            kind=AttentionKind.DELEGATION,
+            about=f"work/{source}",
+            what=f"{title!r} was {resolution} there: {said[:200]}"
+            + (f" [{receipt} sha256:{digest}]" if receipt else ""),
+            lifted_by=f"nothing of yours was accepted by it; decide about your own: firm work show --work-id {source}",
+            since=UnixMs(since),
+        )
+        for delegation, source, title, target, resolution, said, since, receipt, digest in delegations.finished(
+            tx, run.id
+        )
+    ]
+    return found
+
+
+def _mail(tx: Tx, reader: MembershipId, run: TeamRun) -> list[Attention]:
+    return [
+        Attention(
+            key=f"mail/{delivery.id}",
+            kind=AttentionKind.MAIL,
+            about=f"message/{delivery.message_id}",
+            what=f"your message will not arrive: {delivery.state.value}, {delivery.reason}",
+            lifted_by=f"send it again if it is still needed, and say that you noticed: firm message ack {delivery.id}",
+            since=delivery.updated_at,
+        )
+        for delivery in messages.untold(tx, reader, run.id)
+    ]
+
+
+def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
+    run = actor.run(tx, call, ask.team_run_id)
+    if isinstance(run, Refusal):
+        return run
+    if refusal := fenced(run, ask.sup_gen) or goes_on(run):
+        return refusal
+    rows = facts.due(tx, run.id) if run.state.value == "running" else []
+    items = [Due(work_id=w, work_version=v, session_id=s, session_gen=g) for w, v, s, g in rows]
+    return DueList(items=items, sup_gen=run.sup_gen, seq=facts.seq(tx))

@@ -1,0 +1,183 @@
+"""What boards are computed from: counts, what members do, incidents, what is due. SQL that reads only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from client.protocol.ids import MembershipId, TeamRunId, WorkId
+from store.sql import sql
+from store.tx import Tx
+
+_STANDINGS = sql("""
+    SELECT phase, condition, coalesce(resolution, ''), owner_id IS NOT NULL, count(*)
+    FROM works WHERE team_run_id = :run_id GROUP BY 1, 2, 3, 4
+""")
+
+
+def standings(tx: Tx, run_id: TeamRunId) -> list[tuple[str, str, str, bool, int]]:
+    """How many Works stand where: phase, condition, resolution, whether somebody answers for it."""
+    return [(row[0], row[1], row[2], bool(row[3]), row[4]) for row in tx.rows(_STANDINGS, run_id=run_id)]
+
+
+_READY = sql("""
+    SELECT count(*) FROM works w
+    WHERE w.team_run_id = :run_id AND w.phase = 'open' AND w.condition = 'normal' AND NOT EXISTS
+        (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
+         WHERE e.work_id = w.id AND n.resolution IS NOT 'accepted')
+""")
+
+
+def ready(tx: Tx, run_id: TeamRunId) -> int:
+    return int(tx.value(_READY, run_id=run_id))
+
+
+_MEMBERS = sql("""
+    SELECT p.id, a.name, p.role, p.number, p.membership_id, coalesce(s.state, ''),
+        (SELECT count(*) FROM message_deliveries d
+         WHERE d.recipient_id = p.membership_id AND d.state IN ('queued', 'routed', 'claimed')
+           AND d.team_run_id = p.team_run_id)
+    FROM member_runs p JOIN agents a ON a.id = p.agent_member_id
+    LEFT JOIN sessions s ON s.member_run_id = p.id AND s.state <> 'closed'
+    WHERE p.team_run_id = :run_id AND p.coordination = 'active' ORDER BY p.role, p.number
+""")
+
+
+def members(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """place, name, role, number, membership, session state, waiting mail."""
+    return tx.rows(_MEMBERS, run_id=run_id)
+
+
+_DOES = sql("""
+    SELECT id, title, phase, condition FROM works
+    WHERE owner_id = :owner_id AND team_run_id = :run_id AND phase IN ('active', 'review')
+    ORDER BY phase = 'review' DESC, condition = 'normal' DESC, place LIMIT 1
+""")
+
+
+def does(tx: Tx, run_id: TeamRunId, owner_id: MembershipId) -> tuple[Any, ...] | None:
+    """The Work that says what a member does: in review first, then the one it works on."""
+    return tx.row(_DOES, run_id=run_id, owner_id=owner_id)
+
+
+_IN_REVIEW = sql("""
+    SELECT w.id, w.receipt_id, w.title, coalesce(r.created_at, w.updated_at), w.owner_id, a.name FROM works w
+    JOIN memberships m ON m.id = w.owner_id JOIN agents a ON a.id = m.agent_member_id
+    LEFT JOIN receipts r ON r.id = w.receipt_id
+    WHERE w.team_run_id = :run_id AND w.phase = 'review' AND w.condition = 'normal' ORDER BY 4 LIMIT 100
+""")
+
+
+def in_review(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """work, receipt, title, since, owner, its name."""
+    return tx.rows(_IN_REVIEW, run_id=run_id)
+
+
+_BLOCKED = sql("""
+    SELECT w.id, w.version, w.title, w.reason, e.version, e.at, e.actor FROM works w
+    JOIN events e ON e.stream = 'work/' || w.id AND e.version =
+        (SELECT max(b.version) FROM events b WHERE b.stream = 'work/' || w.id AND b.kind = 'blocked')
+    WHERE w.team_run_id = :run_id AND w.phase = 'active' AND w.condition = 'blocked' ORDER BY e.at LIMIT 100
+""")
+
+
+def blocked(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """work, version, title, reason; at which version, when and by whom it was blocked."""
+    return tx.rows(_BLOCKED, run_id=run_id)
+
+
+_ORPHANED = sql("""
+    SELECT w.id, b.fence, b.version, w.title, b.updated_at, b.reason
+    FROM bindings b INDEXED BY bindings_one_live CROSS JOIN works w ON w.id = b.work_id
+    WHERE b.custody IN ('claimed', 'orphaned_unverified') AND b.custody = 'orphaned_unverified'
+      AND w.team_run_id = :run_id ORDER BY b.updated_at LIMIT 100
+""")
+
+
+def orphaned(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """work, fence, version of the attempt, title, since, reason."""
+    return tx.rows(_ORPHANED, run_id=run_id)
+
+
+_STUCK = sql("""
+    SELECT w.id, w.version, w.title, n.id, n.resolution, n.updated_at
+    FROM works w JOIN work_needs e ON e.work_id = w.id JOIN works n ON n.id = e.needs_id
+    WHERE w.team_run_id = :run_id AND w.phase IN ('open', 'active', 'review')
+      AND n.resolution IN ('cancelled', 'failed')
+    ORDER BY n.updated_at, n.n LIMIT 500
+""")
+
+
+def stuck(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """work, version, title, prerequisite, its resolution, since: the one that was closed last comes last."""
+    return tx.rows(_STUCK, run_id=run_id)
+
+
+_LEFT = sql("""
+    SELECT n.id FROM work_needs e JOIN works n ON n.id = e.needs_id
+    WHERE e.work_id = :work_id AND coalesce(n.resolution, '') NOT IN ('cancelled', 'failed') ORDER BY n.id
+""")
+
+
+def needs_left(tx: Tx, work_id: WorkId) -> list[str]:
+    """The prerequisites that were not cancelled or failed."""
+    return [row[0] for row in tx.rows(_LEFT, work_id=work_id)]
+
+
+_ACKNOWLEDGED = sql("SELECT key FROM attention_seen WHERE reader = :reader AND team_run_id = :run_id")
+
+
+def acknowledged(tx: Tx, run_id: TeamRunId, reader: str) -> set[str]:
+    return {row[0] for row in tx.rows(_ACKNOWLEDGED, reader=reader, run_id=run_id)}
+
+
+_ACKNOWLEDGE = sql("""
+    INSERT INTO attention_seen (team_run_id, reader, key, at) VALUES (:run_id, :reader, :key, :at)
+    ON CONFLICT DO NOTHING
+""")
+
+
+def acknowledge(tx: Tx, run_id: TeamRunId, reader: str, key: str, *, at: int) -> None:
+    tx.rows(_ACKNOWLEDGE, run_id=run_id, reader=reader, key=key, at=at)
+
+
+_DUE = sql("""
+    SELECT w.id, w.version, s.id, s.session_gen FROM works w INDEXED BY works_by_owner
+    JOIN member_runs p ON p.membership_id = w.owner_id AND p.team_run_id = w.team_run_id AND p.coordination = 'active'
+    JOIN memberships m ON m.id = w.owner_id AND m.state = 'active'
+    JOIN agents a ON a.id = p.agent_member_id AND a.status = 'active'
+    JOIN sessions s ON s.member_run_id = p.id AND s.state IN ('idle', 'active')
+    WHERE w.team_run_id = :run_id AND w.phase = 'open' AND w.condition = 'normal'
+      AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.work_id = w.id
+                      AND b.custody IN ('claimed', 'orphaned_unverified'))
+      AND NOT EXISTS (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
+                      WHERE e.work_id = w.id AND n.resolution IS NOT 'accepted')
+      AND NOT EXISTS (SELECT 1 FROM bindings b JOIN works o ON o.id = b.work_id
+                      WHERE b.membership_id = w.owner_id AND b.custody IN ('claimed', 'orphaned_unverified')
+                        AND (o.phase = 'open' OR (o.phase = 'active' AND o.condition = 'normal')))
+    ORDER BY +w.place LIMIT 100
+""")
+
+
+def due(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """work, version, session, session generation: ready, answered for, undelivered, its member free."""
+    return tx.rows(_DUE, run_id=run_id)
+
+
+_OCCUPIED = sql("""
+    SELECT o.id FROM bindings b JOIN works o ON o.id = b.work_id
+    WHERE b.membership_id = :owner_id AND b.custody IN ('claimed', 'orphaned_unverified')
+      AND (o.phase = 'open' OR (o.phase = 'active' AND o.condition = 'normal')) LIMIT 1
+""")
+
+
+def occupied(tx: Tx, owner_id: MembershipId) -> str | None:
+    """A Work that this member has been given and not finished or blocked."""
+    found = tx.row(_OCCUPIED, owner_id=owner_id)
+    return str(found[0]) if found else None
+
+
+_SEQ = sql("SELECT coalesce(max(seq), 0) FROM events")
+
+
+def seq(tx: Tx) -> int:
+    return int(tx.value(_SEQ))
