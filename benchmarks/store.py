@@ -83,6 +83,7 @@ class _Bare:
             now=now(),
             node_id=self._row.node_id,
             store_id=self._row.store_id,
+            daemon_gen=self._row.daemon_gen,
         )
 
         def reply(payload: bytes) -> None:

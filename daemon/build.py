@@ -10,9 +10,12 @@ VERSION = metadata.version("firm-node")
 
 #: Said by ``node.status`` and the README instead of pretending.
 NOT_BUILT = [
-    "runs, Works and messages (kernel)",
-    "sessions in tmux, supervisors, recovery of processes",
-    "member, host and observer sessions: no capability is issued, so only the operator plane can be entered",
+    "sessions in tmux: nothing starts an agent yet; a person's own process becomes a session with firm session bind",
+    "supervisors of processes: Works are admitted to sessions, but no cycle is started and no lost process recovered",
+    "wake and digest rules: mail and Works wait until somebody asks for them",
+    "the envelope of a member: nothing sets FIRM_WORK_ID for a process",
+    "the verifier: the result of a named check can be recorded and gates acceptance, but nothing runs the check",
+    "effects outside the node",
     "Role Fabric: plans, reducer, certification",
     "ownership lanes and confinement",
     "MCP, HTTP and console",

@@ -21,7 +21,7 @@ MEANINGS: Mapping[StartCode, str] = {
     StartCode.HOME_UNSAFE: "FIRM_HOME is not a folder that only its owner can use.",
     StartCode.HOME_UNUSABLE: "FIRM_HOME cannot be written.",
     StartCode.NODE_DAEMON_ALREADY_RUNNING: "Another daemon holds this FIRM_HOME.",
-    StartCode.SOCKET_PATH_TAKEN: "Something that is not ours stands where a socket belongs.",
+    StartCode.SOCKET_PATH_TAKEN: "Something not ours stands where a socket belongs, or no socket can be made there.",
     StartCode.STORE_NEWER: "The database was written by a newer firm; nothing was changed.",
     StartCode.STORE_UNUSABLE: "The database cannot be opened for writing.",
 }

@@ -7,22 +7,26 @@ whoever may not do a thing learns nothing from a key, and a key answers before s
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
 import attrs
+import trio
 
 from client.protocol import codec
 from client.protocol.codec import Ask
+from client.protocol.ids import SessionId
 from client.protocol.operation import Effect, Operation
 from client.protocol.refusals import Code, Refusal
 from client.protocol.table import BY_NAME
 from daemon.call import Call
-from daemon.handlers import FOLDERS, GUARDS, HANDLERS
+from daemon.handlers import GUARDS, HANDLERS
+from daemon.operations.actor import standing
 from daemon.operations.quarantine import unreadable
-from daemon.outside import look_at_folder
+from daemon.outside import LOOKS
 from store import quarantine, replies
 from store.batch import Unit
 from store.database import StorageFault, Store
@@ -33,9 +37,11 @@ log = logging.getLogger(__name__)
 #: Sends one frame to the peer that asked.
 Reply = Callable[[bytes], None]
 #: Runs what cannot be answered at once as a task of the peer's connection.
-Spawn = Callable[[Callable[[], Awaitable[None]]], None]
+Spawn = Callable[["Work"], None]
 #: Waits until the peer has read enough for another page of a stream.
 Room = Callable[[], Awaitable[None]]
+#: What runs as such a task.
+Work = Callable[[], Awaitable[None]]
 
 Live = Callable[[Call, Any], Awaitable[Any]]
 Stream = Callable[[Call, Any], AsyncGenerator[Any, None]]
@@ -58,6 +64,8 @@ class Dispatcher:
     live: Mapping[str, Live]
     streams: Mapping[str, Stream]
     draining: bool = False
+    #: When each session last called, on trio's clock: a call is a sign of life.
+    heard: dict[SessionId, float] = attrs.Factory(dict)
 
     def ask(self, call: Call, ask: Ask, reply: Reply, spawn: Spawn, room: Room) -> None:
         """Answer ``ask`` through ``reply``: now, after the next commit, or out of a task."""
@@ -66,12 +74,16 @@ class Dispatcher:
             lifted_by = "see what there is: firm --help; another version of firm may have it"
             reply(_refuse(ask, Refusal(code=Code.UNKNOWN_OPERATION, about=ask.op[:200], lifted_by=lifted_by)))
             return
+        if call.session_id is not None:
+            self.heard[call.session_id] = trio.current_time()
         request = self._admit(op, call, ask)
         if isinstance(request, Refusal):
             reply(_refuse(ask, request))
         elif op.effect is Effect.READ:
             reply(self._read(op, call, ask, request))
-        elif op.name in FOLDERS:
+        elif op.effect is Effect.SCAN:
+            spawn(lambda: self._scan(op, call, ask, request, reply))
+        elif op.name in LOOKS:
             spawn(lambda: self._look_then_write(op, call, ask, request, reply))
         elif op.effect is Effect.WRITE:
             self._write(op, call, ask, request, reply)
@@ -91,29 +103,39 @@ class Dispatcher:
         return codec.from_plain(ask.body, op.request)
 
     def _read(self, op: Operation, call: Call, ask: Ask, request: Any) -> bytes:
-        def run(tx: Tx) -> Any:
-            return HANDLERS[op.name](tx, call, request), tx.unreadable
-
         try:
-            outcome, left_out = self.store.look(run)
-            quarantine.set_aside(self.store, left_out, at=call.now)
+            found = self.store.look(functools.partial(_reading, op, call, request))
         except Exception as error:  # noqa: BLE001 — one request's failure is that request's answer
-            outcome = self._failure(op, call, error)
+            return _refuse(ask, self._failure(op, call, error))
+        return self._found(call, ask, found, self.store.seq)
+
+    async def _scan(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply) -> None:
+        try:
+            seq = self.store.seq  # of before: what is committed meanwhile may be missing in what is found
+            found = await self.store.scan(functools.partial(_reading, op, call, request))
+        except Exception as error:  # noqa: BLE001 — one request's failure is that request's answer
+            reply(_refuse(ask, self._failure(op, call, error)))
+        else:
+            reply(self._found(call, ask, found, seq))
+
+    def _found(self, call: Call, ask: Ask, found: tuple[Any, list[Unreadable]], seq: int) -> bytes:
+        outcome, left_out = found
+        quarantine.set_aside(self.store, left_out, at=call.now)
         if isinstance(outcome, Refusal):
             return _refuse(ask, outcome)
-        return codec.answer_frame(ask.id, codec.packb(outcome), seq=self.store.seq)
+        return codec.answer_frame(ask.id, codec.packb(outcome), seq=seq)
 
     async def _look_then_write(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply) -> None:
-        facts = await look_at_folder(FOLDERS[op.name](request))
+        facts = await LOOKS[op.name](request)
         self._write(op, attrs.evolve(call, facts=facts), ask, request, reply)
 
     def _write(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply) -> None:
-        guard, verb = GUARDS.get(op.name), HANDLERS[op.name]
+        guard, verb = GUARDS.get(op.name, _everybody), HANDLERS[op.name]
         mark = replies.mark(call.actor, op.name, ask.key) if ask.key else b""
         digest = codec.body_digest(ask.body) if ask.key else b""
 
         def run(tx: Tx) -> _Kept | Refusal:
-            if guard is not None and (refusal := guard(tx, call, request)):
+            if refusal := standing(tx, call) or guard(tx, call, request):
                 return refusal
             if mark and (first := replies.find(tx, mark)):
                 return _Kept(first.answer, replayed=True) if first.digest == digest else _reused(ask)
@@ -142,7 +164,9 @@ class Dispatcher:
 
     async def _live(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply) -> None:
         try:
-            outcome = await self.live[op.name](call, request)
+            outcome = self.store.look(lambda tx: standing(tx, call))
+            if outcome is None:
+                outcome = await self.live[op.name](call, request)
         except Exception as error:  # noqa: BLE001 — one request's failure is that request's answer
             outcome = self._failure(op, call, error)
         if isinstance(outcome, Refusal):
@@ -172,6 +196,14 @@ class Dispatcher:
         log.error("%s failed, incident %s", op.name, incident, exc_info=error)
         lifted_by = f"read the log at incident {incident} (firm node logs) and report it; asking again is safe"
         return Refusal(code=Code.INTERNAL, about=op.name, lifted_by=lifted_by)
+
+
+def _everybody(_tx: Tx, _call: Call, _request: Any) -> None:
+    """The plane has said all that there is to say."""
+
+
+def _reading(op: Operation, call: Call, request: Any, tx: Tx) -> tuple[Any, list[Unreadable]]:
+    return standing(tx, call) or HANDLERS[op.name](tx, call, request), tx.unreadable
 
 
 def _refuse(ask: Ask, refusal: Refusal) -> bytes:

@@ -8,6 +8,7 @@ the store closed, the lock let go by the end of the process.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import resource
@@ -21,6 +22,7 @@ import trio
 
 from client.protocol import codec
 from client.protocol.hello import PROTOCOL, Hello, Welcome
+from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.table import DIGEST
 from daemon import instance, logs
@@ -32,9 +34,11 @@ from daemon.dispatch import Dispatcher
 from daemon.health import Health, now
 from daemon.instance import Door, Doors
 from daemon.live import Live
+from daemon.loops import Loops
 from daemon.notify import Notifier
-from daemon.peer import Peer, Process, resolve
+from daemon.peer import Known, Peer, Process, resolve
 from daemon.relay import Relay
+from daemon.sessions import by_token, of_process, proven, tokens
 from daemon.socket import Counts, Server, serve
 from store import maintenance, node
 from store.database import Store
@@ -68,7 +72,7 @@ def run() -> int:
         print(CannotStart(StartCode.HOME_UNUSABLE, what, lifted_by), file=sys.stderr)  # noqa: T201 — as above
         return 1
     _raise_descriptors()
-    trio.run(_daemon, config, secrets[0], opened, doors)
+    trio.run(_daemon, config, secrets, opened, doors)
     os.close(lock)
     return 0
 
@@ -93,7 +97,7 @@ def open_store(path: Path) -> Opened:
         ) from error
 
 
-async def _daemon(config: Config, operator_key: str, opened: Opened, doors: Doors) -> None:
+async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, doors: Doors) -> None:
     health, relay, counts, stopping = Health(), Relay(), Counts(), trio.Event()
     notifier = Notifier(config.environment)
     store = Store(config.database, crash=crash_at(config.crash_at))
@@ -110,13 +114,17 @@ async def _daemon(config: Config, operator_key: str, opened: Opened, doors: Door
         stopping=stopping,
     )
     dispatcher = Dispatcher(store, live.answers, live.streams)
-    server = _server(config, operator_key, opened, dispatcher, stopping, counts)
+    call = _caller(opened, secrets[1])
+    server = _server(config, secrets[0], live, dispatcher, call)
+    own = functools.partial(call, Peer(Plane.OPERATOR, "node", os.getpid()))
+    loops = Loops(store=store, relay=relay, dispatcher=dispatcher, call=own, heard=dispatcher.heard)
     try:
         async with trio.open_nursery() as services:
             await services.start(store.serve)
             await services.start(_signals, stopping)  # before anybody who waits for READY may send one
             services.start_soon(notifier.keep_alive)
             services.start_soon(_forget, store)
+            await services.start(loops.serve)
             services.start_soon(_inspect, store, health, opened.unclean)
             async with trio.open_nursery() as connections:
                 async with trio.open_nursery() as listeners:
@@ -138,13 +146,45 @@ async def _daemon(config: Config, operator_key: str, opened: Opened, doors: Door
     log.info("ended daemon_gen=%d seq=%d", opened.row.daemon_gen, store.seq)
 
 
+def _caller(opened: Opened, secret: str) -> Callable[[Peer], Call]:
+    """Makes the call of a peer at the moment at which it asks."""
+    row, token = opened.row, tokens(secret)
+
+    def call(peer: Peer) -> Call:
+        return Call(
+            plane=peer.plane,
+            actor=peer.actor,
+            now=now(),
+            node_id=row.node_id,
+            store_id=row.store_id,
+            daemon_gen=row.daemon_gen,
+            agent_member_id=peer.agent_member_id,
+            session_id=peer.session_id,
+            session_gen=peer.session_gen,
+            by_capability=peer.by_capability,
+            token=token,
+        )
+
+    return call
+
+
 def _server(
-    config: Config, key: str, opened: Opened, dispatcher: Dispatcher, stopping: trio.Event, counts: Counts
+    config: Config,
+    key: str,
+    live: Live,
+    dispatcher: Dispatcher,
+    call: Callable[[Peer], Call],
 ) -> Server:
-    row = opened.row
+    row, store = live.opened.row, live.store
+    known = Known(
+        operator_key=key,
+        proven=lambda: proven(store),
+        of_process=lambda session_id: of_process(store, session_id),
+        by_token=lambda token: by_token(store, token),
+    )
 
     def admit(process: Process, hello: Hello, door: Door) -> Peer | Refusal:
-        return resolve(process, hello, operator_key=key, member_door=door.member)
+        return resolve(process, hello, known, member_door=door.member)
 
     def welcome(peer: Peer) -> bytes:
         said = Welcome(
@@ -160,17 +200,7 @@ def _server(
         )
         return codec.packb({"hello": codec.to_plain(said)})
 
-    def call(peer: Peer) -> Call:
-        return Call(
-            plane=peer.plane,
-            actor=peer.actor,
-            now=now(),
-            node_id=row.node_id,
-            store_id=row.store_id,
-            agent_member_id=peer.agent_member_id,
-        )
-
-    return Server(dispatcher, admit, welcome, call, stopping, counts)
+    return Server(dispatcher, admit, welcome, call, live.stopping, live.counts)
 
 
 def _ready(config: Config, doors: Doors, opened: Opened, notifier: Notifier) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import trio
 
+from client.protocol.project import AddProject
 from client.protocol.refusals import Code, Refusal
+from client.protocol.session import BindSession
 from client.protocol.shape import one_line
+from client.protocol.team import CreateTeam
 from daemon.operations.project import FolderFacts
+from daemon.operations.session import ProcessFacts
 
 _GIT_SECONDS = 5
 
@@ -42,6 +49,69 @@ def _git_dir(root: Path) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@functools.cache
+def boot_id() -> str:
+    """Which start of this machine it is."""
+    return _BOOT_ID.read_text("ascii").strip()
+
+
+def start_ticks(pid: int) -> int | None:
+    """When a process began, in clock ticks of this boot; with its pid that names it. None when it has ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    return int(stat.rpartition(b")")[2].split()[19])
+
+
+def _owner(pid: int) -> int | None:
+    try:
+        return Path(f"/proc/{pid}").stat().st_uid
+    except OSError:
+        return None
+
+
+async def look_at_process(pid: int) -> ProcessFacts | Refusal:  # noqa: ASYNC124 — what a look has to be
+    """Which process that pid is now, when it is one of this user's and not this daemon."""
+    try:
+        held = os.pidfd_open(pid)  # while it is held the pid cannot mean another; a thread has none
+    except OSError:
+        return _unproven(pid, "no such process runs")
+    ticks, owner = start_ticks(pid), _owner(pid)
+    os.close(held)
+    if owner != os.geteuid() or pid == os.getpid() or ticks is None:
+        return _unproven(pid, "it is not a process of yours that runs, or it is this daemon")
+    return ProcessFacts(pid, ticks, boot_id())
+
+
+def _unproven(pid: int, why: str) -> Refusal:
+    lifted_by = f"{why}; name one that runs, such as your shell: --pid $$"
+    return Refusal(code=Code.PROCESS_UNPROVEN, about=f"process/{pid}", lifted_by=lifted_by)
+
+
+async def _root(ask: AddProject) -> FolderFacts | Refusal:
+    return await look_at_folder(ask.root)
+
+
+async def _project(ask: CreateTeam) -> FolderFacts | Refusal:
+    return await look_at_folder(ask.project)
+
+
+async def _process(ask: BindSession) -> ProcessFacts | Refusal:
+    return await look_at_process(ask.pid)
+
+
+#: Operations that need something looked at before their unit begins.
+LOOKS: Mapping[str, Callable[[Any], Awaitable[Any]]] = {
+    "project.add": _root,
+    "session.bind": _process,
+    "team.create": _project,
+}
 
 
 def _unusable(path: str, lifted_by: str) -> Refusal:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import trio
 
-#: The topic of everything.
+#: The topic of everything. Others are a stream ("work/<id>"), its noun ("work"), and a run ("run/<id>").
 ALL = ""
 
 
@@ -18,7 +18,8 @@ class Relay:
         self._waiting: dict[str, trio.Event] = {}
 
     def announce(self, streams: Iterable[str], _seq: int) -> None:
-        for topic in {ALL, *streams}:
+        changed = set(streams)
+        for topic in {ALL, *changed, *(stream.partition("/")[0] for stream in changed)}:
             if (event := self._waiting.pop(topic, None)) is not None:
                 event.set()
 

@@ -14,22 +14,30 @@ import attrs
 import trio
 
 from client.protocol.event import Event, EventPage, Waited, WaitForEvent, WatchEvents
+from client.protocol.ids import TeamRunId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
 from daemon.health import now
 from daemon.kernel import cursor
-from daemon.kernel.predicate import FieldIs, Predicate, SeqAbove, VersionAbove, parse
-from daemon.operations import find
+from daemon.kernel.predicate import FieldIs, InboxHasMail, Predicate, RunSeqAbove, SeqAbove, VersionAbove, parse
+from daemon.operations import actor, find, inbox
+from daemon.operations.event import followed
 from daemon.relay import ALL, Relay
 from store import events, quarantine
 from store.agent import AGENTS
 from store.database import Store
 from store.membership import MEMBERSHIPS
+from store.message import MAIL
+from store.session import SESSIONS
 from store.team import TEAMS
+from store.team_run import TEAM_RUNS
 from store.tx import Tx, Unreadable
+from store.work import WORKS
 
-_LOAD: Mapping[str, Callable[[Tx, str], Any]] = {keeper.noun: keeper.load for keeper in (AGENTS, MEMBERSHIPS, TEAMS)}
+_LOAD: Mapping[str, Callable[[Tx, str], Any]] = {
+    keeper.noun: keeper.load for keeper in (AGENTS, MAIL, MEMBERSHIPS, SESSIONS, TEAMS, TEAM_RUNS, WORKS)
+}
 _PAGE = 500
 
 
@@ -51,14 +59,14 @@ async def wait(store: Store, relay: Relay, call: Call, ask: WaitForEvent) -> Wai
             about="predicate",
             lifted_by="wait on one record, as NOUN:ID.FIELD=VALUE",
         )
-    topic = ALL if isinstance(predicate, SeqAbove) else f"{predicate.noun}/{predicate.id}"
+    topic = _topic(predicate)
     begin = cursor.read(ask.cursor, call.store_id, "events", topic)
     if isinstance(begin, Refusal):
         return begin
     after = begin if ask.cursor else store.seq
 
     def look() -> _Seen | Refusal:
-        return store.look(lambda tx: _look(tx, predicate, topic, after))
+        return store.look(lambda tx: _look(tx, call, predicate, topic, after))
 
     with trio.move_on_after(ask.timeout_ms / 1000):
         while True:
@@ -75,20 +83,41 @@ async def wait(store: Store, relay: Relay, call: Call, ask: WaitForEvent) -> Wai
     return Waited(timed_out=not seen.true, events=seen.events, cursor=onward)
 
 
-def _look(tx: Tx, predicate: Predicate, topic: str, after: int) -> _Seen | Refusal:
-    true = _holds(tx, predicate)
+def _look(tx: Tx, call: Call, predicate: Predicate, topic: str, after: int) -> _Seen | Refusal:
+    true = actor.standing(tx, call) or _holds(tx, call, predicate)
     return true if isinstance(true, Refusal) else _events(tx, topic, after, true=true)
 
 
+def _topic(predicate: Predicate) -> str:
+    match predicate:
+        case SeqAbove():
+            return ALL
+        case RunSeqAbove(run):
+            return f"run/{run}"
+        case InboxHasMail():
+            return "mail"
+        case FieldIs(noun, record_id) | VersionAbove(noun, record_id):
+            return f"{noun}/{record_id}"
+
+
 def _events(tx: Tx, topic: str, after: int, *, true: bool) -> _Seen:
-    found, last = events.after(tx, after, stream=topic, limit=_PAGE)
+    """What was committed behind ``after`` on a stream or in a run; mail is read in the inbox, not here."""
+    if topic == "mail":
+        return _Seen(true=true, events=[], last=after, unreadable=[])
+    run = topic.removeprefix("run/") if topic.startswith("run/") else ""
+    found, last = events.after(tx, after, stream="" if run else topic, run=run, limit=_PAGE)
     return _Seen(true=true, events=found, last=last, unreadable=tx.unreadable)
 
 
-def _holds(tx: Tx, predicate: Predicate) -> bool | Refusal:
+def _holds(tx: Tx, call: Call, predicate: Predicate) -> bool | Refusal:
     match predicate:
         case SeqAbove(seq):
             return events.after(tx, seq, limit=1)[1] > seq
+        case RunSeqAbove(run_id, seq):
+            run = actor.run(tx, call, TeamRunId(run_id))
+            return run if isinstance(run, Refusal) else events.after(tx, seq, run=run.id, limit=1)[1] > seq
+        case InboxHasMail():
+            return inbox.has_mail(tx, call)
         case FieldIs(noun, record_id) | VersionAbove(noun, record_id):
             record = _LOAD[noun](tx, record_id)
             if record is None:
@@ -100,18 +129,19 @@ def _holds(tx: Tx, predicate: Predicate) -> bool | Refusal:
 
 async def watch(store: Store, relay: Relay, call: Call, ask: WatchEvents) -> AsyncGenerator[EventPage | Refusal, None]:
     """Pages of events, read when the peer has room for them: a slow watcher lags, it holds nothing up."""
-    begin = cursor.read(ask.cursor, call.store_id, "events", ask.stream)
+    topic = followed(ask.stream, ask.team_run_id)
+    begin = cursor.read(ask.cursor, call.store_id, "events", topic)
     if isinstance(begin, Refusal):
         yield begin
         return
     after = begin if ask.cursor else store.seq
     while True:
-        with relay.next(ask.stream) as changed:
-            seen = store.look(functools.partial(_events, topic=ask.stream, after=after, true=True))
+        with relay.next(topic) as changed:
+            seen = store.look(functools.partial(_events, topic=topic, after=after, true=True))
             if seen.last == after:
                 await changed.wait()
                 continue
         quarantine.set_aside(store, seen.unreadable, at=now())
         after = seen.last
         if seen.events:
-            yield EventPage(items=seen.events, cursor=cursor.write(after, call.store_id, "events", ask.stream))
+            yield EventPage(items=seen.events, cursor=cursor.write(after, call.store_id, "events", topic))

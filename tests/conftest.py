@@ -9,8 +9,9 @@ import pytest
 
 from tests.support.daemon import daemon, home, shared
 from tests.support.node import InProcessNode, in_process
+from tests.support.supervised import living
 
-__all__ = ["daemon", "home", "node", "shared"]
+__all__ = ["daemon", "home", "living", "node", "shared"]
 
 
 @pytest.fixture

@@ -124,7 +124,9 @@ def _given(field: Field, values: list[object]) -> object:
 
 
 def leading(fields: tuple[Field, ...]) -> Field | None:
-    """The field that may stand without its flag: the first that is required."""
+    """The field that may stand without its flag: the id a command begins with, else the first that is required."""
+    if fields and fields[0][0].endswith("_id") and not fields[0][6]:
+        return fields[0]
     return next((field for field in fields if field[3] and not field[6]), None)
 
 

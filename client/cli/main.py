@@ -16,7 +16,16 @@ from client.cli.arguments import Usage, Verb
 from client.cli.index import CODES, DIGEST, NOUNS
 
 #: What people type most, in one word.
-ALIASES = {"events": ("event", "list"), "wait": ("event", "wait"), "watch": ("event", "watch")}
+ALIASES = {
+    "board": ("team-run", "board"),
+    "events": ("event", "list"),
+    "inbox": ("message", "inbox"),
+    "wait": ("event", "wait"),
+    "watch": ("event", "watch"),
+}
+
+#: Words that may stand before a noun, as agents are taught to type them: the daemon knows who asks without them.
+DOORS = ("member", "team-run")
 
 #: Commands that are not one operation: module under client.cli.by_hand, and help. Their FIELDS are in the module.
 BY_HAND = {
@@ -101,7 +110,7 @@ def load(name: str) -> ModuleType:
 
 
 def verbs_of(noun: str) -> dict[str, Verb]:
-    found: dict[str, Verb] = load(f"client.cli.index.{noun}").VERBS
+    found: dict[str, Verb] = load(f"client.cli.index.{noun.replace('-', '_')}").VERBS
     return found
 
 
@@ -115,6 +124,8 @@ def known_verbs(noun: str) -> dict[str, str]:
 def _command(words: list[str]) -> tuple[str, str, list[str]]:
     """Noun, verb and the rest. Raises ``Usage`` where there is no such command."""
     noun, *rest = words
+    if noun in DOORS and rest and (rest[0] in ALIASES or (rest[0] in NOUNS and rest[0] not in DOORS)):
+        return _command(rest)
     if noun in ALIASES:
         return *ALIASES[noun], rest
     if (noun, "") in BY_HAND:
@@ -172,10 +183,7 @@ def _operation(noun: str, verb: str, row: Verb, rest: list[str]) -> int:
 def _help() -> str:
     from client.cli import manual
 
-    often = {f"node {verb}": BY_HAND["node", verb][1] for verb in ("start", "stop", "status", "logs")}
-    often["wait"] = "Wait until something is true: firm wait team:ID.state=active"
-    often["events"] = "List what was committed; firm watch follows it."
-    often["completion"] = BY_HAND["completion", ""][1]
+    often = "firm node start, firm node status, firm node logs, firm events, firm watch, firm completion bash."
     return manual.whole(NOUNS, often)
 
 

@@ -11,10 +11,11 @@ from client.cli.arguments import KEY, SHORT, Field, leading, listing
 _METAVAR = {"int": "N", "float": "X"}
 
 
-def whole(nouns: Mapping[str, str], often: Mapping[str, str]) -> str:
+def whole(nouns: Mapping[str, str], often: str) -> str:
     """``firm --help``: one screen."""
     lines = ["firm: durable teams of coding agents on one machine.", ""]
-    lines += ["Usage: firm NOUN VERB [arguments] [--json]", "", *_rows(nouns), "", "Often used:", *_rows(often), ""]
+    lines += ["Usage: firm NOUN VERB [arguments] [--json]", "", *_rows(nouns), ""]
+    lines += [*textwrap.wrap(f"Often used: {often}", _columns(), break_on_hyphens=False), ""]
     lines += ["firm NOUN --help lists its verbs, firm NOUN VERB --help their arguments."]
     lines += ["Exit status: 0 done, 1 refused, 2 usage, 3 ask again, 4 no daemon,", "5 needs recovery."]
     return "\n".join(lines)
@@ -45,7 +46,7 @@ def signature(command: str, fields: tuple[Field, ...]) -> str:
     first = leading(fields)
     words = [command]
     if first is not None:
-        words.append(f"[{first[0].upper()}]" if first[7] == "folder" else first[0].upper())
+        words.append(f"[{first[0].upper()}]" if first[7] == "folder" or not first[3] else first[0].upper())
     words += [f"{f[1]} {_metavar(f)}" for f in fields if f[3] and f is not first and f[7] != "folder"]
     return " ".join(words)
 

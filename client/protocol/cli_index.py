@@ -23,7 +23,7 @@ def modules(operations: Iterable[Operation], nouns: dict[str, str]) -> dict[str,
     rows = list(operations)
     if unknown := {op.noun for op in rows} - nouns.keys():
         raise ValueError(f"no help for {sorted(unknown)}: add a line to NOUNS in .ci/generate")
-    files = {f"{noun}.py": _noun([op for op in rows if op.noun == noun]) for noun in nouns}
+    files = {f"{noun.replace('-', '_')}.py": _noun([op for op in rows if op.noun == noun]) for noun in nouns}
     codes = "".join(f"    {code.value!r}: {(r.exit, r.retry.value, r.meaning)!r},\n" for code, r in ROWS.items())
     listed = "".join(f"    {noun!r}: {help_line!r},\n" for noun, help_line in nouns.items())
     files["__init__.py"] = (
@@ -56,9 +56,13 @@ def _fields(op: Operation) -> Iterator[tuple[Any, ...]]:
         yield (s.name, flag(s), kind, s.required, default, choices, s.many, s.path, s.help)
 
 
+#: Plurals that end otherwise.
+_ONE = {"criteria": "criterion"}
+
+
 def flag(shape: Shape) -> str:
     """``--skill`` for ``skills``: a list is given one item at a time."""
     name = shape.name.replace("_", "-")
     if shape.many:
-        name = name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s")
+        name = _ONE.get(name) or (name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s"))
     return "--" + name

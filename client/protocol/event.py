@@ -47,6 +47,7 @@ class ListEvents(Request[EventPage]):
     """List events, oldest first."""
 
     stream: Annotated[str, "only of this record, as noun/id", Bounds(most=200, line=True)] = ""
+    team_run_id: Annotated[str, "only of this run", Bounds(most=200, line=True)] = ""
     limit: Annotated[int, "most rows", PAGE] = 100
     cursor: Annotated[str, "continue after an earlier page", Bounds(most=500)] = ""
 
@@ -55,7 +56,7 @@ class ListEvents(Request[EventPage]):
 class WaitForEvent(Request[Waited]):
     """Wait until something is true, such as team:ID.state=active or seq>41."""
 
-    predicate: Annotated[str, "NOUN:ID.FIELD=VALUE, NOUN:ID.version>N, or seq>N", ID]
+    predicate: Annotated[str, "NOUN:ID.FIELD=VALUE, NOUN:ID.version>N, team-run:ID.seq>N, inbox, or seq>N", ID]
     timeout_ms: Annotated[int, "give up after this long, in milliseconds", Bounds(least=0, most=86_400_000)] = 600_000
     cursor: Annotated[str, "answer with the events after this point", Bounds(most=500)] = ""
 
@@ -65,6 +66,7 @@ class WatchEvents(Request[EventPage]):
     """Follow events as they are committed, until cancelled."""
 
     stream: Annotated[str, "only of this record, as noun/id", Bounds(most=200, line=True)] = ""
+    team_run_id: Annotated[str, "only of this run", Bounds(most=200, line=True)] = ""
     cursor: Annotated[str, "begin after this point; without one, with the next event", Bounds(most=500)] = ""
 
 

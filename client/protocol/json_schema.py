@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from client.protocol.operation import Effect, Operation
-from client.protocol.shape import ITEM, Shape, shapes
+from client.protocol.shape import Shape, shapes
 
 _TYPES: dict[type, str] = {bool: "boolean", float: "number", int: "integer", str: "string"}
 
@@ -43,7 +43,7 @@ def request(cls: type) -> dict[str, Any]:
 def _field(shape: Shape) -> dict[str, Any]:
     one = _one(shape)
     if shape.many:
-        schema: dict[str, Any] = {"type": "array", "items": {**one, "maxLength": ITEM}}
+        schema: dict[str, Any] = {"type": "array", "items": {**one, "maxLength": shape.bounds.item}}
         if shape.bounds.most is not None:
             schema["maxItems"] = shape.bounds.most
     elif shape.optional:

@@ -17,6 +17,10 @@ from client.protocol import ids
 _PATHS = {ids.Folder: "folder", ids.FilePath: "file"}
 
 
+#: Characters of one item of a list, where nothing else is said.
+ITEM = 200
+
+
 @attrs.frozen
 class Bounds:
     """How small and how large: characters of a str, items of a list, the value of an int."""
@@ -24,10 +28,8 @@ class Bounds:
     least: int | None = None
     most: int | None = None
     line: bool = False  # no control characters, so that a terminal shows it as one harmless line
+    item: int = ITEM  # characters of one item of a list
 
-
-#: Characters of one item of a list.
-ITEM = 200
 
 LINE = Bounds(least=1, most=200, line=True)
 LABEL = Bounds(most=200, line=True)
@@ -132,8 +134,8 @@ def outside(shape: Shape, value: Any) -> str:
     if b.least is not None and size < b.least:
         return f"at least {b.least}{unit}"
     texts: list[Any] = value if isinstance(value, list) else [value]
-    if shape.many and any(isinstance(t, str) and len(t) > ITEM for t in texts):
-        return f"at most {ITEM} characters an item"
+    if shape.many and any(isinstance(t, str) and len(t) > b.item for t in texts):
+        return f"at most {b.item} characters an item"
     if (b.line or shape.many) and any(isinstance(t, str) and not one_line(t) for t in texts):
         return "one line without control characters"
     return ""

@@ -6,18 +6,46 @@ import hashlib
 import json
 from typing import Any
 
-from client.protocol import agent, event, membership, node, project, team
+from client.protocol import (
+    agent,
+    attempt,
+    board,
+    delegation,
+    event,
+    membership,
+    message,
+    node,
+    project,
+    session,
+    team,
+    team_run,
+    work_asks,
+)
 from client.protocol.operation import Operation, Request
 from client.protocol.shape import shapes
 
-OPERATIONS: tuple[Operation, ...] = (
-    *agent.OPERATIONS,
-    *event.OPERATIONS,
-    *membership.OPERATIONS,
-    *node.OPERATIONS,
-    *project.OPERATIONS,
-    *team.OPERATIONS,
+
+def _name(op: Operation) -> str:
+    return op.name
+
+
+_NOUNS = (
+    agent,
+    attempt,
+    board,
+    delegation,
+    event,
+    membership,
+    message,
+    node,
+    project,
+    session,
+    team,
+    team_run,
+    work_asks,
 )
+
+OPERATIONS: tuple[Operation, ...] = tuple(sorted((op for noun in _NOUNS for op in noun.OPERATIONS), key=_name))
 BY_NAME: dict[str, Operation] = {op.name: op for op in OPERATIONS}
 BY_REQUEST: dict[type[Request[Any]], Operation] = {op.request: op for op in OPERATIONS}
 

@@ -13,7 +13,7 @@ from tests.cli.shell import PATIENCE, Shell
 
 #: The line so far, the last word being the one to complete, and what it can become.
 LINES = [
-    (["te"], ["team"]),
+    (["te"], ["team", "team-run"]),
     (["e"], ["event", "events"]),
     (["team", "de"], ["deactivate"]),
     (["node", "st"], ["start", "status", "stop"]),
@@ -26,7 +26,7 @@ LINES = [
     (["wait", "--cu"], ["--cursor"]),
     (["node", "logs", "--fo"], ["--follow"]),
     (["completion", "z"], ["zsh"]),
-    (["help", "te"], ["team"]),
+    (["help", "te"], ["team", "team-run"]),
     (["nosuch", "x"], []),
 ]
 IDS = [" ".join(line) for line, _ in LINES]
@@ -128,7 +128,7 @@ def test_where_a_path_belongs_the_shell_completes_files(named: Shell) -> None:
 
 
 def test_without_a_daemon_the_words_of_the_command_line_complete_all_the_same(shell: Shell) -> None:
-    assert asked(shell, "te") == ["team"]
+    assert asked(shell, "te") == ["team", "team-run"]
     assert asked(shell, "agent", "show", "k") == []
     assert not shell.home.exists()
 

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -89,6 +90,34 @@ def teams(walk: Walk, host: str) -> None:
     walk.read("team", "show", "core")
 
 
+def runs(walk: Walk) -> None:
+    """A run of the team, who has a place in it, its Works and what is told of them."""
+    walk.move("team", "activate", "core")
+    run = walk.do("team-run", "create", "core", "--objective", "a parser")
+    begun = walk.do("team-run", "start", str(run["id"]), "--expected-version", str(run["version"]))
+    assert begun["state"] == "running"
+    walk.read("team-run", "list")
+    (place,) = list_of(walk.read("team-run", "show", str(run["id"])), "members")
+    closed = walk.do("member-run", "close", place["member_run"]["id"], "--expected-version", "1")
+    again = walk.do("member-run", "reopen", str(closed["id"]), "--expected-version", str(closed["version"]))
+    assert again["coordination"] == "active"
+    in_run = ("--team-run-id", str(run["id"]))
+    work = walk.do("work", "create", *in_run, "--title", "read", "--completion-criteria", "it reads")
+    walk.read("work", "show", "--work-id", str(work["id"]))
+    assert [each["title"] for each in list_of(walk.read("work", "list", *in_run), "items")] == ["read"]
+    walk.read("work", "graph", *in_run)
+    walk.read("team-run", "board", *in_run)
+    for noun in ("attention", "message", "session"):
+        assert list_of(walk.read(noun, "list", *in_run), "items") == []
+    assert list_of(walk.read("delegation", "list", "core"), "items") == []
+
+
+def list_of(answer: dict[str, object], name: str) -> list[Any]:
+    found = answer[name]
+    assert isinstance(found, list)
+    return found
+
+
 def what_happened(walk: Walk) -> None:
     walk.read("event", "list", "--limit", "3")
     assert walk.read("event", "wait", "seq>1")["timed_out"] is False
@@ -107,6 +136,7 @@ def the_node(walk: Walk) -> None:
 def test_a_day_with_every_noun_works_for_eyes_and_for_programs(served: Shell) -> None:
     walk = Walk(served)
     teams(walk, people(walk))
+    runs(walk)
     what_happened(walk)
     the_node(walk)
     assert walk.used <= {(op.noun, op.verb) for op in OPERATIONS}

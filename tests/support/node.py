@@ -29,10 +29,11 @@ from client.cli.arguments import Usage, parse
 from client.cli.main import BY_HAND
 from client.protocol import codec
 from client.protocol.codec import Ask
-from client.protocol.ids import AgentMemberId, UnixMs
+from client.protocol.ids import AgentMemberId, TeamRunId, UnixMs
 from client.protocol.node import ListQuarantine
 from client.protocol.operation import Operation, Plane, Request
 from client.protocol.refusals import Refusal
+from client.protocol.session import AgentSession
 from client.protocol.table import BY_NAME, BY_REQUEST
 from daemon import instance
 from daemon.call import Call
@@ -40,11 +41,15 @@ from daemon.dispatch import Dispatcher
 from daemon.health import Health
 from daemon.live import Live
 from daemon.relay import Relay
+from daemon.sessions import tokens
 from daemon.socket import Counts
 from store import maintenance
 from store.database import Run, Store
 from store.maintenance import Opened
 from tests.support.spoil import execute
+
+#: Who asks: a session, an agent's id, the id of the run a supervisor holds, or nobody for the operator.
+Actor = AgentSession | str
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -97,9 +102,9 @@ class InProcessNode:
     _ids: itertools.count[int] = attrs.Factory(lambda: itertools.count(1))
 
     def begin(
-        self, op: str, body: object, *, plane: Plane = Plane.OPERATOR, actor: str = "", key: str = ""
+        self, op: str, body: object, *, plane: Plane = Plane.OPERATOR, actor: Actor = "", key: str = ""
     ) -> Exchange:
-        """Send a request as bytes and come back at once. ``actor`` is an agent's id, for every plane but one."""
+        """Send a request as bytes and come back at once. ``actor`` says who."""
         number = next(self._ids)
         sent = codec.unpackb(msgpack.packb({"id": number, "op": op, "body": body, "key": key}))
         put, take = trio.open_memory_channel[bytes](math.inf)
@@ -124,16 +129,30 @@ class InProcessNode:
         row = BY_NAME.get(op) or BY_NAME["node.status"]  # the refusal of an unknown operation is one of every row's
         return Exchange(row, take, scope)
 
-    def call(self, plane: Plane = Plane.OPERATOR, actor: str = "", now: UnixMs = BEGIN) -> Call:
-        """What a connection of that plane would resolve to."""
-        return Call(
+    def call(self, plane: Plane = Plane.OPERATOR, actor: Actor = "", now: UnixMs = BEGIN) -> Call:
+        """What a connection of that plane would resolve to: a session, a run's supervisor, or the operator."""
+        base = Call(
             plane=plane,
-            actor=f"agent/{actor}" if actor else "operator",
+            actor="operator",
             now=now,
             node_id=self.opened.row.node_id,
             store_id=self.opened.row.store_id,
-            agent_member_id=AgentMemberId(actor) if actor else None,
+            daemon_gen=self.opened.row.daemon_gen,
+            token=tokens("0" * 64),
         )
+        if isinstance(actor, AgentSession):
+            return attrs.evolve(
+                base,
+                actor=f"agent/{actor.agent_member_id}",
+                agent_member_id=actor.agent_member_id,
+                session_id=actor.id,
+                session_gen=actor.session_gen,
+            )
+        if plane is Plane.SUPERVISOR:
+            return attrs.evolve(base, actor=f"supervisor/{actor}", team_run_id=TeamRunId(actor))
+        if not actor:
+            return base
+        return attrs.evolve(base, actor=f"agent/{actor}", agent_member_id=AgentMemberId(actor))
 
     def now(self, request: Request[R], *, plane: Plane = Plane.OPERATOR, actor: str = "") -> R | Refusal:
         """``ask`` without an event loop, for a node out of ``assembled`` and what needs no other task."""
@@ -145,28 +164,31 @@ class InProcessNode:
         """Commit what is queued and announce it, here and now instead of in the writer's task."""
         batch, self.store._queue = self.store._queue, []
         self.store.writer.commit(batch)
+        self.store.seq = self.store.writer.seq
         for unit in batch:
             unit.done(unit)
         self.store.committed([stream for unit in batch for stream in unit.streams], self.store.seq)
 
-    def send(self, request: Request[Any], *, plane: Plane = Plane.OPERATOR, actor: str = "", key: str = "") -> Exchange:
+    def send(
+        self, request: Request[Any], *, plane: Plane = Plane.OPERATOR, actor: Actor = "", key: str = ""
+    ) -> Exchange:
         """``begin`` for a record."""
         op = BY_REQUEST[type(request)]
         return self.begin(op.name, codec.to_plain(request), plane=plane, actor=actor, key=key)
 
     async def ask(
-        self, request: Request[R], *, plane: Plane = Plane.OPERATOR, actor: str = "", key: str = ""
+        self, request: Request[R], *, plane: Plane = Plane.OPERATOR, actor: Actor = "", key: str = ""
     ) -> R | Refusal:
         return cast("R | Refusal", await self.send(request, plane=plane, actor=actor, key=key).outcome())
 
-    async def ok(self, request: Request[R], *, plane: Plane = Plane.OPERATOR, actor: str = "", key: str = "") -> R:
+    async def ok(self, request: Request[R], *, plane: Plane = Plane.OPERATOR, actor: Actor = "", key: str = "") -> R:
         """The answer; a refusal fails the test."""
         answer = await self.ask(request, plane=plane, actor=actor, key=key)
         assert not isinstance(answer, Refusal), answer
         return answer
 
     async def refused(
-        self, request: Request[Any], *, plane: Plane = Plane.OPERATOR, actor: str = "", key: str = ""
+        self, request: Request[Any], *, plane: Plane = Plane.OPERATOR, actor: Actor = "", key: str = ""
     ) -> Refusal:
         """The refusal, once it is certain that it changed nothing and that what it advises can be typed."""
         before = self.rows()
@@ -274,7 +296,7 @@ def _typed(words: list[str]) -> list[tuple[str, Mapping[str, object]]]:
     noun, *rest = words
     if noun.startswith("-") or (noun, "".join(rest[:1])) in BY_HAND:
         return []
-    index, verb = importlib.import_module(f"client.cli.index.{noun}").VERBS, rest[0]
+    index, verb = importlib.import_module(f"client.cli.index.{noun.replace('-', '_')}").VERBS, rest[0]
     assert verb in index, f"firm {noun} has no verb {verb}"
     try:
         body, _ = parse(noun, verb, index[verb], rest[1:])

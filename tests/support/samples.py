@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from client.protocol import codec
 from client.protocol.agent import (
     CreateAgent,
     ListAgents,
@@ -18,8 +19,10 @@ from client.protocol.event import ListEvents, WaitForEvent, WatchEvents
 from client.protocol.ids import AgentMemberRef, FilePath, Folder, TeamRef
 from client.protocol.membership import InviteMember, JoinTeam, LeaveTeam, ListMemberships, ShowMembership
 from client.protocol.node import BackUpNode, ListQuarantine, ReleaseQuarantine, ShowStatus, StopNode
-from client.protocol.operation import Request
+from client.protocol.operation import Operation, Plane, Request
 from client.protocol.project import AddProject, ListProjects, ShowProject
+from client.protocol.refusals import Refusal
+from client.protocol.shape import Shape, shapes
 from client.protocol.team import (
     ActivateTeam,
     CreateTeam,
@@ -33,7 +36,9 @@ from client.protocol.team import (
 )
 from tests.support import scene
 from tests.support.node import InProcessNode
+from tests.support.samples_of_runs import ON_STAGE, Asked, on_stage
 from tests.support.scene import Crew
+from tests.support.works import Voice
 
 #: Some samples need a step before: those are coroutines.
 Sample = Callable[[InProcessNode, Crew], "Request[Any] | Awaitable[Request[Any]]"]
@@ -118,7 +123,27 @@ SAMPLES: Mapping[str, Sample] = {
 }
 
 
-async def sample(node: InProcessNode, operation: str) -> Request[Any]:
-    """A request of that operation that ``node`` answers now, to the operator."""
+async def sample(node: InProcessNode, operation: str) -> Asked:  # noqa: ASYNC124 — like those that prepare something
+    """A request of that operation that ``node`` answers now, and who asks it."""
+    if operation in ON_STAGE:
+        return await on_stage(node, operation)
     made = SAMPLES[operation](node, await scene.crew(node))
-    return made if isinstance(made, Request) else await made
+    request = made if isinstance(made, Request) else await made
+    return Voice(node, Plane.OPERATOR, ""), request
+
+
+def well_formed(op: Operation) -> dict[str, Any]:
+    """A body of that operation that only its form can be told of: nothing of what it names exists."""
+    least = {shape.name: _of_its_shape(shape) for shape in shapes(op.request) if shape.required}
+    record = codec.from_plain(least, op.request)
+    assert not isinstance(record, Refusal), record
+    body: dict[str, Any] = codec.to_plain(record)
+    return body
+
+
+def _of_its_shape(shape: Shape) -> object:
+    if shape.choices is not None:
+        return shape.choices[0]
+    if shape.kind is str:
+        return [] if shape.many else "x"
+    return True if shape.kind is bool else shape.bounds.least or 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 #: The column that is spoilt. No column holds such bytes, and in the body of an event they are no msgpack.
-_COLUMN = {"events": "body", "subscriptions": "state"}
+_COLUMN = {"events": "body", "messages": "created_at", "receipts": "created_at", "subscriptions": "state"}
 _KEY = {"events": "seq"}
 _BYTES = b"\xc1"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import functools
 import importlib.machinery
 import importlib.util
 import json
@@ -16,21 +16,33 @@ import pytest
 
 from client.cli import index
 from client.cli.arguments import parse
+from client.cli.main import verbs_of
 from client.protocol import cli_index, codec, json_schema, reference, table
 from client.protocol.operation import Effect, Operation
 from client.protocol.refusals import COMMON, ROWS, WRITING, Code
 from client.protocol.shape import Shape, shapes
 from client.protocol.table import DIGEST, OPERATIONS, digest
+from tests.support.samples import well_formed
 from tests.table.test_strictness import WRONG, beyond, fits, within
 
 ROOT = Path(__file__).parents[2]
 every_operation = pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: str(op.name))
 
 
-def schema(op: Operation) -> dict[str, Any]:
+@functools.cache
+def document() -> dict[str, Any]:
     written = json.loads(json_schema.document(OPERATIONS))
     assert isinstance(written, dict)
-    found: dict[str, Any] = written["operations"][op.name]
+    return written
+
+
+@functools.cache
+def operations_page() -> str:
+    return reference.operations(OPERATIONS)
+
+
+def schema(op: Operation) -> dict[str, Any]:
+    found: dict[str, Any] = document()["operations"][op.name]
     return found
 
 
@@ -84,18 +96,13 @@ def test_the_schema_admits_what_the_codec_admits(op: Operation) -> None:
 def test_a_default_of_the_schema_is_the_default_of_the_record(op: Operation) -> None:
     properties = schema(op)["input"]["properties"]
     defaults = {name: field["default"] for name, field in properties.items() if "default" in field}
-    empty = dict.fromkeys(schema(op)["input"]["required"], "x")
-    if any(properties[name].get("type") == "integer" for name in empty):
-        empty |= {name: 1 for name in empty if properties[name].get("type") == "integer"}
-    record = codec.from_plain(empty, op.request)
-    assert isinstance(record, op.request)
-    plain = codec.to_plain(record)
+    plain = well_formed(op)
     assert {name: plain[name] for name in defaults} == defaults
-    assert set(plain) == {*defaults, *empty}
+    assert set(plain) == {*defaults, *schema(op)["input"]["required"]}
 
 
 def flags(shape: Shape, value: str) -> list[str]:
-    return [cli_index.flag(shape), value]
+    return [cli_index.flag(shape)] if shape.kind is bool else [cli_index.flag(shape), value]
 
 
 def given(shape: Shape) -> tuple[str, object]:
@@ -103,14 +110,17 @@ def given(shape: Shape) -> tuple[str, object]:
     if shape.choices is not None:
         return shape.choices[-1], shape.choices[-1]
     if shape.kind is int:
-        return "7", 7
+        number = max(7, shape.bounds.least or 0)
+        return str(number), number
+    if shape.kind is bool:
+        return "", True
     return ("/some/where", "/some/where") if shape.path else ("words", ["words"] if shape.many else "words")
 
 
 @every_operation
 def test_the_command_line_asks_for_what_the_record_wants(op: Operation) -> None:
     """Every field given by its flag arrives under its name; none given but what is required leaves the defaults."""
-    row = importlib.import_module(f"client.cli.index.{op.noun}").VERBS[op.verb]
+    row = verbs_of(op.noun)[op.verb]
     assert row[:3] == (op.name, op.effect.value, op.summary)
     words: list[str] = []
     expected: dict[str, object] = {}
@@ -140,7 +150,7 @@ def test_a_flag_is_one_field_of_its_operation() -> None:
 
 @every_operation
 def test_the_reference_shows_every_operation_with_its_fields_and_refusals(op: Operation) -> None:
-    text = reference.operations(OPERATIONS)
+    text = operations_page()
     _, _, rest = text.partition(f"## {op.name}\n")
     chapter = rest.partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| `(--[\w-]+)` \|", chapter, re.MULTILINE)

@@ -94,7 +94,7 @@ async def served(home: Path, *, run: Run = inline) -> AsyncIterator[Served]:
     """A node whose every peer is the operator: who may be that is tested with real processes."""
     async with in_process(home, run=run) as node, trio.open_nursery() as connections:
         config = Config(home=home, crash_at="", ready_fd=None, environment={})
-        real = main._server(config, "", node.opened, node.dispatcher, node.live.stopping, node.live.counts)
+        real = main._server(config, "", node.live, node.dispatcher, lambda peer: node.call(peer.plane))
         server = attrs.evolve(real, admit=lambda process, _, __: Peer(Plane.OPERATOR, "operator", process.pid))
         running = Served(node, server, connections)
         yield running

@@ -16,7 +16,7 @@ from client.protocol.hello import PROTOCOL, Hello
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from daemon import peer
-from daemon.peer import Peer, Process, resolve, session_sign
+from daemon.peer import Known, Peer, Process, resolve, session_sign
 
 KEY = "5a" * 32
 #: Prints a line once it stands, and lives until its stdin ends.
@@ -103,8 +103,15 @@ def test_an_ancestor_that_is_younger_than_its_child_is_a_stranger(monkeypatch: p
         assert f"process {stranger} ended" in session_sign(pid, NO_DAEMON)
 
 
+def _no_session(_: str) -> Refusal:
+    raise AssertionError("no session is known")
+
+
+NO_SESSIONS = Known(operator_key=KEY, proven=dict, of_process=_no_session, by_token=lambda _: None)
+
+
 def operator(process: Process) -> Peer | Refusal:
-    return resolve(process, Hello(protocol=PROTOCOL, key=KEY), operator_key=KEY, member_door=False)
+    return resolve(process, Hello(protocol=PROTOCOL, key=KEY), NO_SESSIONS, member_door=False)
 
 
 @contextmanager
