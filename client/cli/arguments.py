@@ -124,9 +124,13 @@ def _given(field: Field, values: list[object]) -> object:
 
 
 def leading(fields: tuple[Field, ...]) -> Field | None:
-    """The field that may stand without its flag: the id a command begins with, else the first that is required."""
-    if fields and fields[0][0].endswith("_id") and not fields[0][6]:
-        return fields[0]
+    """The field that may stand without its flag: the id a command begins with, else the first that is required.
+
+    A run may be left out where something else has to be said, so there it does not take that one's place.
+    """
+    begins = fields[0] if fields and fields[0][0].endswith("_id") and not fields[0][6] else None
+    if begins and (begins[0] != "team_run_id" or not any(field[3] for field in fields)):
+        return begins
     return next((field for field in fields if field[3] and not field[6]), None)
 
 
