@@ -28,8 +28,8 @@ T = TypeVar("T")
 
 #: Units committed together at most; bounds how long the first of them waits for the last.
 BATCH = 256
-#: From here on units run on the event loop and only their COMMIT in a thread. Two threads that hand the interpreter
-#: to each other at every statement are a third slower than one; a single unit gains more from the thread.
+#: From here on units run on the event loop and only their COMMIT in a thread, so that two threads do not hand the
+#: interpreter to each other at every statement. Figures and doubts: docs/decisions/0003-group-commit.md.
 MANY = 4
 _POOL = 3
 _STATEMENTS = 512  # apsw's own default of 100 makes every statement four times as dear once there are more
