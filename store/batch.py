@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -72,47 +73,38 @@ class Writer:
         #: Why nothing is written any more, until the daemon starts again or a backup is restored.
         self.stopped: Code | None = None
         self._patient = True
-        self._again = self._lost = False
+        self._lost = False
+        #: Seconds that the last COMMIT took.
+        self.took = 0.0
         #: The storage fault that the last transaction met, if it met one.
         self.fault: Code | None = None
 
-    def commit(self, units: Sequence[Unit], *, patient: bool = True) -> None:
-        """Give every unit its outcome. Nothing is released to anybody before this returns."""
-        if self.run(units, patient=patient):
-            self.finish(units)
+    def commit(self, units: Sequence[Unit], *, patient: bool = True) -> bool:
+        """Give every unit its outcome. Nothing is released to anybody before this returns.
 
-    def run(self, units: Sequence[Unit], *, patient: bool = True) -> bool:
-        """Run the units in an open transaction; False when they have their outcomes already.
-
-        Not ``patient``, another program's lock is not waited for: ``finish`` then does all of it.
+        Not ``patient``, it does nothing that may take long, and says False: another program holds the lock, or the
+        transaction was lost and its units have to run one by one.
         """
-        self.fault, self._again, self._patient = None, False, patient
+        self.fault, self._patient = None, patient
         if self.stopped is not None:
             self._refuse(units, self._while_stopped())
-            return False
+            return True
         self._connection.set_busy_timeout(_PATIENCE_MS if patient else 0)
         try:
-            return self._run_all(units)
+            if not self._lost and self._run_all(units):
+                self._keep(units)
         except apsw.BusyError:
-            self._again = True
+            return False
         except _Lost:
             log.warning("transaction lost, running %d units one by one", len(units))
             self._lost = True
         finally:
             self._connection.set_busy_timeout(_PATIENCE_MS)
-        return True
-
-    def finish(self, units: Sequence[Unit]) -> None:
-        """What ``run`` left: the COMMIT, or, where the transaction was lost, each unit in one of its own."""
-        self._patient = True
-        if self._again:
-            self.commit(units)
-        elif self._lost:
+        if self._lost and patient:
             self._lost = False
             for unit in units:
                 self._alone(unit)
-        else:
-            self._keep(units)
+        return not self._lost
 
     def _alone(self, unit: Unit) -> None:
         if self.stopped is not None:
@@ -174,15 +166,18 @@ class Writer:
 
     def _commit(self) -> None:
         self._committing = True
+        began = time.monotonic()
         try:
             self._control("COMMIT")
         finally:
+            self.took = time.monotonic() - began
             self._committing = False
 
     def _failed(self, units: Sequence[Unit], error: apsw.Error) -> None:
         """A COMMIT failed: prove the batch absent, or say that its outcome is unknown."""
         refusal = self._met(error)
         self._abandon()
+        self._connection.set_busy_timeout(_PATIENCE_MS)
         if not self._probe() and not faults.never_whole(error):
             log.error("commit failed and could not be proven absent; no more writes until restart")
             self.stopped = Code.OUTCOME_UNKNOWN

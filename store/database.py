@@ -1,6 +1,7 @@
 """The way into the database: one writer behind a queue, one reader on the event loop, a small pool of readers.
 
-* ``submit`` queues a unit; the writer commits everything that waits in one transaction, in a worker thread.
+* ``submit`` queues a unit; the writer commits everything that waits in one transaction: on the event loop while the
+  disk is quick, else in a worker thread.
 * ``look`` runs a short read at once, on the event loop's own connection: a thread hop costs more than the read.
 * ``scan`` runs a longer read in the pool.
 
@@ -28,9 +29,11 @@ T = TypeVar("T")
 
 #: Units committed together at most; bounds how long the first of them waits for the last.
 BATCH = 256
-#: From here on units run on the event loop and only their COMMIT in a thread, so that two threads do not hand the
-#: interpreter to each other at every statement. Figures and doubts: docs/decisions/0003-group-commit.md.
-MANY = 4
+#: Seconds. While the disk takes less for a COMMIT the writer works on the event loop, else in a thread: two threads
+#: that hand the interpreter to each other cost more than a short sync. Figures: docs/decisions/0003-group-commit.md.
+QUICK = 0.02
+#: What a slow COMMIT still counts after each further one.
+_FADES = 0.9
 _POOL = 3
 _STATEMENTS = 512  # apsw's own default of 100 makes every statement four times as dear once there are more
 
@@ -91,6 +94,7 @@ class Store:
         run: Run = in_thread,
         vfs: str | None = None,
         crash: Callable[[str], None] = _no_crash,
+        quick: float = QUICK,
     ) -> None:
         self.path = path
         self._run = run
@@ -102,6 +106,9 @@ class Store:
         self._queue: list[Unit] = []
         self._wake = trio.Event()
         self._one = trio.CapacityLimiter(1)
+        self._quick = quick
+        #: Seconds of the slowest COMMIT of late.
+        self._slowest = 0.0
         self._few = trio.CapacityLimiter(_POOL)
         #: Called on the loop after each commit with the streams that changed and the last sequence number.
         self.committed: Callable[[list[str], int], None] = _nobody
@@ -110,7 +117,7 @@ class Store:
         self.ended: Callable[[Code | None, Code | None], None] = _unwatched
         #: Set when the file turns out to be damaged.
         self.damaged = trio.Event()
-        #: The last sequence number that whoever looks now is certain to see. The writer's own runs ahead of it: it
+        #: The last sequence number that whoever looks now is certain to see. The writer's own runs ahead of it where it
         #: commits in a thread, while a look that began before goes on.
         self.seq = self.writer.seq = self.look(_last_seq)
 
@@ -179,15 +186,14 @@ class Store:
     async def _commit(self, batch: list[Unit]) -> None:
         try:
             with trio.CancelScope(shield=True):
-                if len(batch) < MANY:
+                if self._slowest > self._quick or not self.writer.commit(batch, patient=False):
                     await self._run(self.writer.commit, batch, limiter=self._one)
-                elif self.writer.run(batch, patient=False):
-                    await self._run(self.writer.finish, batch, limiter=self._one)
         except BaseException:  # a bug of the writer ends the daemon; nobody may wait for ever until it has
             for unit in batch:
                 unit.end(faults.refusal(Code.OUTCOME_UNKNOWN))
                 unit.done(unit)
             raise
+        self._slowest = max(self.writer.took, self._slowest * _FADES)
         self.seq = self.writer.seq
         streams = [stream for unit in batch if unit.kept for stream in unit.streams]
         for unit in batch:

@@ -40,10 +40,9 @@ class Keeper(Generic[T]):
         self.cls = cls
         self.columns = ", ".join(names)
         values = ", ".join(f":{name}" for name in names)
-        sets = ", ".join(f"{name} = :{name}" for name in names if name != "id")
         self._load = sql(f"SELECT {self.columns} FROM {table} WHERE id = :id")  # noqa: S608
         self._insert = sql(f"INSERT INTO {table} ({self.columns}) VALUES ({values})")  # noqa: S608
-        self._update = sql(f"UPDATE {table} SET {sets} WHERE id = :id AND version = :was")  # noqa: S608
+        self._updates: dict[tuple[str, ...], Sql] = {}
 
     def load(self, tx: Tx, record_id: str) -> T | None:
         found = tx.row(self._load, id=record_id)
@@ -82,17 +81,28 @@ class Keeper(Generic[T]):
     def change(self, tx: Tx, before: T, *, kind: str, actor: str, at: int, **changes: Any) -> T:
         """The record after ``changes``. The caller compared versions in this same transaction."""
         after = attrs.evolve(before, version=before.version + 1, updated_at=at, **changes)  # type: ignore[misc]
-        if tx.changed(self._update, was=before.version, **rows.encode(after)) != 1:
-            raise AssertionError(f"{self.noun}/{before.id} moved inside the transaction that read it")
         body = {
             name: rows.plain(value)
             for name in ("version", "updated_at", *changes)
             if (value := getattr(after, name)) != getattr(before, name)
         }
+        columns = {name: rows.column(value) for name, value in body.items()}
+        if tx.changed(self._update(tuple(body)), id=before.id, was=before.version, **columns) != 1:
+            raise AssertionError(f"{self.noun}/{before.id} moved inside the transaction that read it")
         tx.append(
             f"{self.noun}/{after.id}", after.version, kind, actor=actor, at=at, body=body, run=_run_of(self.noun, after)
         )
         return after
+
+    def _update(self, names: tuple[str, ...]) -> Sql:
+        """Sets what changed and nothing else: SQLite rewrites every index, and asks after every foreign key, whose
+        column an UPDATE names, even where its value stays.
+        """
+        if (found := self._updates.get(names)) is None:
+            sets = ", ".join(f"{name} = :{name}" for name in names)
+            found = sql(f"UPDATE {self.table} SET {sets} WHERE id = :id AND version = :was")  # noqa: S608
+            self._updates[names] = found
+        return found
 
 
 def _run_of(noun: str, record: Any) -> str | None:

@@ -131,9 +131,11 @@ def plain_fields(record: Any) -> dict[str, Any]:
     return {name: plain(getattr(record, name)) for name in _reader(kind).names}
 
 
+def column(value: Any) -> Any:
+    """A plain field as its column."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+
+
 def encode(record: Any) -> dict[str, Any]:
     """The columns of a record, by name."""
-    return {
-        name: json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
-        for name, value in plain_fields(record).items()
-    }
+    return {name: column(value) for name, value in plain_fields(record).items()}

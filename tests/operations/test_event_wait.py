@@ -15,6 +15,7 @@ from tests.support import refusals, scene
 from tests.support.node import Exchange, InProcessNode, in_process
 from tests.support.refusals import refused_while_spoilt
 from tests.support.spoil import spoil
+from tests.support.stores import SLOW
 
 
 def paused(who: AgentMember, *, timeout_ms: int = 600_000) -> WaitForEvent:
@@ -276,7 +277,7 @@ async def test_who_gives_up_takes_nobody_along(node: InProcessNode) -> None:
 
 
 async def test_a_wait_is_woken_by_a_commit_of_a_worker_thread(tmp_path_factory: pytest.TempPathFactory) -> None:
-    async with in_process(tmp_path_factory.mktemp("threaded"), run=in_thread) as node:
+    async with in_process(tmp_path_factory.mktemp("threaded"), run=in_thread, quick=SLOW) as node:
         ann = await scene.agent(node)
         exchange = await parked(node, paused(ann))
         await node.ok(pause(ann))

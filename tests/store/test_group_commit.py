@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pytest
 import trio
@@ -18,7 +18,7 @@ from store.batch import Unit
 from store.database import BATCH, Store
 from store.sql import Sql
 from store.tx import Tx
-from tests.support.stores import NO, Announcements, codes, faults_in, names_in, put, rename, serving, together
+from tests.support.stores import NO, SLOW, Announcements, codes, faults_in, names_in, put, rename, serving, together
 from tests.support.vfs import Kind, shim_vfs
 
 T = TypeVar("T")
@@ -120,7 +120,7 @@ def _other(store: Store) -> list[str]:
 async def test_nothing_is_released_before_the_commit_not_even_a_refusal(tmp_path: Path) -> None:
     gate = Gate()
     gate.release = trio.Event()
-    async with serving(tmp_path / "node.db", run=gate.run) as store:
+    async with serving(tmp_path / "node.db", run=gate.run, quick=SLOW) as store:
         released: list[str] = []
 
         async def ask(name: str, work: Callable[[Tx], Any]) -> None:
@@ -142,7 +142,7 @@ async def test_nothing_is_released_before_the_commit_not_even_a_refusal(tmp_path
 
 async def test_cancelled_in_the_queue_a_unit_never_runs_once_started_it_ends(tmp_path: Path) -> None:
     gate = Gate()
-    async with serving(tmp_path / "node.db", run=gate.run) as store:
+    async with serving(tmp_path / "node.db", run=gate.run, quick=SLOW) as store:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(store.write, put("started"))
             await gate.begun.wait()
@@ -158,7 +158,7 @@ async def test_cancelled_in_the_queue_a_unit_never_runs_once_started_it_ends(tmp
 async def test_a_writer_that_ends_finishes_the_batch_it_has_begun(tmp_path: Path) -> None:
     gate = Gate()
     released: list[Any] = []
-    async with serving(tmp_path / "node.db", run=gate.run) as store:
+    async with serving(tmp_path / "node.db", run=gate.run, quick=SLOW) as store:
         store.submit(Unit(put("ann"), lambda unit: released.append(unit.outcome.name)))
         await gate.begun.wait()
         store.submit(Unit(put("bob"), released.append))
@@ -221,19 +221,55 @@ async def test_each_kept_unit_knows_the_last_event_of_its_own(store: Store) -> N
     assert [len(streams) for _, streams in seen] == [1, 2, 0]
 
 
-async def test_units_run_in_a_worker_thread_and_the_loop_goes_on(store: Store) -> None:
+async def test_on_a_slow_disk_units_run_in_a_worker_thread_and_the_loop_goes_on(tmp_path: Path) -> None:
     held, here = threading.Event(), threading.get_ident()
 
     def slow(_: Tx) -> int:
         assert held.wait(30)
         return threading.get_ident()
 
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(store.write, slow)
-        await trio.testing.wait_all_tasks_blocked()
-        assert store.look(names_in) == []
-        held.set()
-    assert await store.write(lambda _: threading.get_ident()) != here
+    async with serving(tmp_path / "node.db", quick=SLOW) as store:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(store.write, slow)
+            await trio.testing.wait_all_tasks_blocked()
+            assert store.look(names_in) == []
+            held.set()
+        assert await store.write(lambda _: threading.get_ident()) != here
+
+
+async def test_the_writer_leaves_the_loop_after_a_slow_commit_and_stays_on_it_after_quick_ones(tmp_path: Path) -> None:
+    here = threading.get_ident()
+    where = [await _threads_of_writes(tmp_path, slower, quick=0.5) for slower in (0.0, 0.6)]
+    assert where[0] == [here] * 3
+    first, *others = where[1]
+    assert first == here
+    assert here not in others
+
+
+async def _threads_of_writes(folder: Path, slower: float, *, quick: float) -> list[int]:
+    """The threads in which three units of one batch each ran, on a disk that much slower."""
+    with shim_vfs() as vfs:
+        async with serving(folder / f"{slower}.db", vfs=vfs.name, quick=quick) as store:
+            vfs.slower = slower
+            return [await _thread_of(store, f"a{n}") for n in range(3)]
+
+
+async def _thread_of(store: Store, name: str) -> int:
+    def run(tx: Tx) -> int:
+        put(name)(tx)
+        return threading.get_ident()
+
+    return cast("int", await store.write(run))
+
+
+async def test_a_disk_that_is_quick_again_gets_the_writer_back_on_the_loop(tmp_path: Path) -> None:
+    with shim_vfs() as vfs:
+        async with serving(tmp_path / "node.db", vfs=vfs.name, quick=0.1) as store:
+            vfs.slower = 0.11
+            await store.write(put("slow"))
+            vfs.slower = 0.0
+            where = [await _thread_of(store, f"a{n}") for n in range(15)]
+    assert (where[0] == threading.get_ident(), where[-1] == threading.get_ident()) == (False, True)
 
 
 async def test_a_bug_in_the_writer_lets_nobody_wait_for_ever(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import trio.testing
 from store import maintenance
 from store.database import Store
 from store.tx import Tx
+from tests.support.stores import SLOW
 
 T = TypeVar("T")
 
@@ -29,7 +30,7 @@ async def test_a_commit_is_counted_once_it_is_announced(tmp_path: Path) -> None:
             await heard.wait()
             return done
 
-    store = Store(path, run=held)
+    store = Store(path, run=held, quick=SLOW)
 
     def add(tx: Tx) -> int:
         tx.append("thing/x", 1, "made", actor="operator", at=1, body={})

@@ -4,7 +4,8 @@
         ann = await node.ok(CreateAgent(name="ann"))
         assert await node.refused(PauseAgent(agent_member_id="x", expected_version=1)) == Refusal(…)
 
-Its database runs inline by default, so that a mock clock sees no time pass; ``run=in_thread`` is production's way.
+Its database runs inline by default, so that a mock clock sees no time pass; ``run=in_thread, quick=SLOW`` is
+what production does on a slow disk.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from daemon.relay import Relay
 from daemon.sessions import tokens
 from daemon.socket import Counts
 from store import maintenance
-from store.database import Run, Store
+from store.database import QUICK, Run, Store
 from store.maintenance import Opened
 from tests.support.spoil import execute
 
@@ -229,13 +230,15 @@ def rows_of(path: Path, *, without: tuple[str, ...] = ()) -> Rows:
 
 
 @contextlib.contextmanager
-def assembled(home: Path, *, run: Run = inline, vfs: str | None = None) -> Iterator[InProcessNode]:
+def assembled(
+    home: Path, *, run: Run = inline, vfs: str | None = None, quick: float = QUICK
+) -> Iterator[InProcessNode]:
     """A node over ``home``, which may hold a store already. Nobody commits but ``commit``."""
     instance.prepare_home(home)
     path = home / "node.db"
     opened = maintenance.take(path, vfs=vfs)
     doors = instance.open_doors(home, {})
-    store, relay, health = Store(path, run=run, vfs=vfs), Relay(), Health()
+    store, relay, health = Store(path, run=run, vfs=vfs, quick=quick), Relay(), Health()
     store.committed, store.ended = relay.announce, health.batch_ended
     live = Live(
         store=store,
@@ -258,9 +261,11 @@ def assembled(home: Path, *, run: Run = inline, vfs: str | None = None) -> Itera
 
 
 @contextlib.asynccontextmanager
-async def in_process(home: Path, *, run: Run = inline, vfs: str | None = None) -> AsyncIterator[InProcessNode]:
+async def in_process(
+    home: Path, *, run: Run = inline, vfs: str | None = None, quick: float = QUICK
+) -> AsyncIterator[InProcessNode]:
     """The same within an event loop, with its writer at work. Ends with everything it started."""
-    with assembled(home, run=run, vfs=vfs) as idle:
+    with assembled(home, run=run, vfs=vfs, quick=quick) as idle:
         async with trio.open_nursery() as tasks:
             await tasks.start(idle.store.serve)
             yield attrs.evolve(idle, spawn=tasks.start_soon)

@@ -18,7 +18,7 @@ from client.protocol.refusals import Code, Refusal
 from store import maintenance, node
 from store.agent import AGENTS
 from store.batch import Unit
-from store.database import Run, Store, in_thread
+from store.database import QUICK, Run, Store, in_thread
 from store.keeper import Keeper
 from store.membership import MEMBERSHIPS
 from store.project import PROJECTS
@@ -27,6 +27,8 @@ from store.team import TEAMS
 from store.tx import Tx
 
 NOON = UnixMs(1_700_000_000_000)
+#: For ``quick``: every disk is slow, so that every batch is committed in a thread.
+SLOW = -1.0
 KEEPERS: tuple[Keeper[Any], ...] = (AGENTS, TEAMS, MEMBERSHIPS, PROJECTS)
 NO = Refusal(code=Code.NOT_FOUND, about="agent/nobody", lifted_by="say who")
 
@@ -39,11 +41,16 @@ def _nowhere(_: str) -> None:
 
 @contextlib.asynccontextmanager
 async def serving(
-    path: Path, *, vfs: str | None = None, run: Run = in_thread, crash: Callable[[str], None] = _nowhere
+    path: Path,
+    *,
+    vfs: str | None = None,
+    run: Run = in_thread,
+    crash: Callable[[str], None] = _nowhere,
+    quick: float = QUICK,
 ) -> AsyncGenerator[Store]:
     """A store that commits what is submitted. A fault that a shim still has is the test's to heal."""
     maintenance.take(path, vfs=vfs)
-    store = Store(path, vfs=vfs, run=run, crash=crash)
+    store = Store(path, vfs=vfs, run=run, crash=crash, quick=quick)
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(store.serve)

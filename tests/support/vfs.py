@@ -22,6 +22,7 @@ import enum
 import itertools
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -83,6 +84,8 @@ class ShimVfs(apsw.VFS):
         self.calls: Counter[tuple[Call, Kind]] = Counter()
         self.lock = threading.RLock()
         self.disk = Disk()
+        #: Seconds that each sync of the WAL takes longer than the disk needs.
+        self.slower = 0.0
         self._faults: list[_Fault] = []
         super().__init__(self.name, _BASE)
 
@@ -210,6 +213,8 @@ class _ShimFile(apsw.VFSFile):
             self._image.truncate(newsize)
 
     def xSync(self, flags: int) -> None:
+        if self._kind is Kind.WAL:
+            time.sleep(self._vfs.slower)  # noqa: TID251 — the slow disk itself; outside the lock, so that others go on reading
         with self._vfs.lock:
             if self._image.dirty or self._kind is not Kind.WAL:
                 try:
