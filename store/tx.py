@@ -34,6 +34,8 @@ class Tx:
         self.streams: list[str] = []
         #: The last sequence number this transaction gave out; 0 when it gave out none.
         self.seq = 0
+        #: Versioned records by table and id, as they stand in this transaction. Only their keepers write them.
+        self.known: dict[tuple[str, str], Any] = {}
         #: Records a list left out because they do not decode.
         self.unreadable: list[Unreadable] = []
 
