@@ -34,9 +34,10 @@ from store.database import connect
 from store.tx import Tx
 
 CLIENTS = 32
-ROUNDS = 5
-PER_ROUND = 4000
-FLOOR_UNITS = 1500
+#: Many short rounds: a machine whose clock changes within seconds gives each figure and its floor the same share.
+ROUNDS = 15
+PER_ROUND = 1600
+FLOOR_UNITS = 400
 
 
 #: What happens to one Work again and again, each step a transition that names the version that the one before left.
@@ -163,11 +164,13 @@ def writes(daemon: Daemon) -> list[Figure]:
         many: list[float] = []
         single: list[float] = []
         floors: list[float] = []
+        ratios: list[float] = []
         for _ in range(ROUNDS):
             work, found = bare.laps(bare_place, work, FLOOR_UNITS)
             floors += found
             many.append(throughput(clients, [place.steps(*pair) for pair in zip(clients, works, strict=True)]))
-            single += _one_by_one(clients[0], place, works, 400)
+            ratios.append(many[-1] * median(found))
+            single += _one_by_one(clients[0], place, works, 100)
     floor = median(floors)
     return [
         Figure(
@@ -175,7 +178,7 @@ def writes(daemon: Daemon) -> list[Figure]:
             f"durable Work transitions a second, {CLIENTS} clients, FULL",
             f"{median(many):.0f}/s",
             f"{1 / floor:.0f}/s",
-            median(many) * floor,
+            median(ratios),
             1.5,
             at_most=False,
         ),

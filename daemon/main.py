@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import logging
 import os
 import resource
@@ -211,6 +212,7 @@ def _ready(config: Config, doors: Doors, opened: Opened, notifier: Notifier) -> 
         with contextlib.suppress(BrokenPipeError):  # who started it did not stay to hear it
             os.write(config.ready_fd, b"ready\n")
         os.close(config.ready_fd)
+    gc.freeze()  # what is loaded by now lives as long as the daemon; looking through it again finds nothing
     log.info("ready daemon_gen=%d home=%s", opened.row.daemon_gen, config.home)
 
 

@@ -85,11 +85,10 @@ class Keeper(Generic[T]):
     def change(self, tx: Tx, before: T, *, kind: str, actor: str, at: int, **changes: Any) -> T:
         """The record after ``changes``. The caller compared versions in this same transaction."""
         after = rows.changed(before, {"version": before.version + 1, "updated_at": at, **changes})
-        body = {
-            name: rows.plain(value)
-            for name in ("version", "updated_at", *changes)
-            if (value := getattr(after, name)) != getattr(before, name)
-        }
+        body: dict[str, Any] = {"version": after.version}
+        for name in ("updated_at", *changes):
+            if (value := getattr(after, name)) != getattr(before, name):
+                body[name] = rows.plain(value)
         columns = {name: rows.column(value) for name, value in body.items()}
         if tx.changed(self._update(tuple(body)), id=before.id, was=before.version, **columns) != 1:
             raise AssertionError(f"{self.noun}/{before.id} moved inside the transaction that read it")
