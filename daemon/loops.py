@@ -31,6 +31,7 @@ from store import session as sessions
 from store import team_run as runs
 from store.database import StorageFault, Store
 from store.tx import Tx, Unreadable
+from supervisor.desk import Means
 from supervisor.run import supervise
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class Loops:
     dispatcher: Dispatcher
     call: Callable[[], Call]
     heard: dict[SessionId, float]
+    means: Means | None
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         async with trio.open_nursery() as nursery:
@@ -84,7 +86,7 @@ class Loops:
             own = self.call()
             return attrs.evolve(own, plane=Plane.SUPERVISOR, actor=f"supervisor/{run_id}", team_run_id=run_id)
 
-        ended = await supervise(Inside(self.dispatcher, call), run_id)
+        ended = await supervise(Inside(self.dispatcher, call), self.means, run_id)
         log.info("let go of run=%s: %s, %s", run_id, ended.code, ended.lifted_by)
         held.discard(run_id)
 

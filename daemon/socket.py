@@ -39,9 +39,15 @@ MAX_UNANSWERED = 1000
 #: Bytes of answers a peer may leave unread before no more of its requests are read.
 MAX_UNSENT = 1024 * 1024
 _CHUNK = 64 * 1024
+#: What a launcher says after its hello at most; one that says more is cut off.
+_LAUNCHER_SAYS = 4
 _ENVELOPE = {"id", "op", "body", "key"}
 
 Work = Callable[[], Awaitable[None]]
+#: Serves one launcher: its process, the launch it names, how to answer, and what else it says.
+Launching = Callable[
+    [Process, str, Callable[[bytes], None], trio.MemoryReceiveChannel[dict[Any, Any]]], Awaitable[None]
+]
 
 
 @attrs.define
@@ -61,6 +67,7 @@ class Server:
     welcome: Callable[[Peer], bytes]
     call: Callable[[Peer], Call]
     stopping: trio.Event
+    launching: Launching
     counts: Counts = attrs.Factory(Counts)
 
 
@@ -196,11 +203,13 @@ class _Connection:
         self._process = process
         self._door = door
         self._peer: Peer | None = None
+        self._named = False  # it has said who it is
         self._frames = Frames(MAX_REQUEST)
         self._outbox = outbox
         self._in_hand = 0  # frames that have come and were not looked at yet
         self._unanswered = 0
         self._waits: dict[int, trio.CancelScope] = {}
+        self._launch: trio.MemorySendChannel[dict[Any, Any]] | None = None
 
     async def receive(self) -> None:
         """Read until the peer ends, misbehaves, or is too slow; then let go of it in good order."""
@@ -223,7 +232,7 @@ class _Connection:
                     return
                 if len(whole) > 1:
                     await self._turn()
-            if self._peer is not None and (whole or deadline == float("inf")):
+            if self._named and (whole or deadline == float("inf")):
                 deadline = trio.current_time() + FRAME_SECONDS if self._frames.partial else float("inf")
         if self._frames.too_large:
             self._refuse(0, Code.FRAME_TOO_LARGE, "frame", TOO_LARGE)
@@ -251,6 +260,14 @@ class _Connection:
             return self._malformed("send msgpack")
         if not isinstance(message, dict):
             return self._malformed("send a map")
+        if self._launch is not None:
+            try:
+                self._launch.send_nowait(message)
+            except trio.WouldBlock:
+                return self._malformed("say exec or failed, once")
+            except trio.BrokenResourceError:
+                return False  # its launch was refused
+            return True
         if self._peer is None:
             return self._hello(message)
         if message.keys() == {"cancel"} and type(message["cancel"]) is int:
@@ -268,13 +285,26 @@ class _Connection:
 
     def _hello(self, message: dict[Any, Any]) -> bool:
         hello = read_hello(message)
+        if not isinstance(hello, Refusal) and hello.launch:
+            self._named = True
+            self._launch, heard = trio.open_memory_channel[dict[Any, Any]](_LAUNCHER_SAYS)
+            self._unanswered += 1
+            self._nursery.start_soon(self._serve_launch, hello.launch, heard)
+            return True
         peer = hello if isinstance(hello, Refusal) else self._server.admit(self._process, hello, self._door)
         if isinstance(peer, Refusal):
             self._outbox.put(codec.refusal_frame(0, peer))
             return False
-        self._peer = peer
+        self._peer, self._named = peer, True
         self._outbox.put(self._server.welcome(peer))
         return True
+
+    async def _serve_launch(self, launch_id: str, heard: trio.MemoryReceiveChannel[dict[Any, Any]]) -> None:
+        try:
+            await self._server.launching(self._process, launch_id, self._outbox.put, heard)
+        finally:
+            self._unanswered -= 1
+            self._outbox.stir()
 
     def _malformed(self, lifted_by: str) -> bool:
         self._refuse(0, Code.MALFORMED, "frame", lifted_by)
@@ -343,8 +373,10 @@ class _Connection:
         await self._outbox.room()
 
     async def _finish(self) -> None:
-        """The peer sends no more: answer what it asked, unless it is gone altogether."""
-        with trio.move_on_after(0 if self._hung_up() else LINGER_SECONDS):
+        """The peer sends no more: answer what it asked, unless it is gone altogether. A launcher's end is its exec."""
+        if self._launch is not None:
+            self._launch.close()
+        with trio.move_on_after(0 if self._hung_up() and self._launch is None else LINGER_SECONDS):
             while not self._outbox.empty or self._in_hand or self._waits or self._unanswered:
                 await self._outbox.moved.wait()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import (
     AcknowledgeAttention,
     Attention,
@@ -16,6 +17,7 @@ from client.protocol.board import (
     DueList,
     ListAttention,
     ListDue,
+    Seat,
     ShowBoard,
     ShowSummary,
     Summary,
@@ -24,15 +26,17 @@ from client.protocol.ids import MembershipId, UnixMs, WorkId
 from client.protocol.membership import MembershipRole
 from client.protocol.operation import Plane
 from client.protocol.refusals import Refusal
-from client.protocol.team_run import TeamRun
+from client.protocol.team_run import TeamRun, TeamRunState
 from daemon.call import Call
 from daemon.kernel import board as rules
 from daemon.kernel.team_run import fenced, goes_on
 from daemon.operations import actor, find
 from store import board as facts
 from store import delegation as delegations
+from store import effect as effects
 from store import membership as memberships
 from store import message as messages
+from store import session as sessions
 from store.tx import Tx
 
 
@@ -235,4 +239,27 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
         return refusal
     rows = facts.due(tx, run.id) if run.state.value == "running" else []
     items = [Due(work_id=w, work_version=v, session_id=s, session_gen=g) for w, v, s, g in rows]
-    return DueList(items=items, sup_gen=run.sup_gen, seq=facts.seq(tx))
+    return DueList(
+        items=items,
+        seats=[_seat(tx, run, *row) for row in facts.seats(tx, run.id)],
+        controls=effects.controls(tx, run.id),
+        sup_gen=run.sup_gen,
+        seq=facts.seq(tx),
+    )
+
+
+def _seat(tx: Tx, run: TeamRun, *row: Any) -> Seat:
+    place, who, team, profile, workspace, project, root, takes = row
+    session = sessions.open_of_place(tx, place)
+    return Seat(
+        member_run_id=place,
+        agent_name=who,
+        team_name=team,
+        profile=profile,
+        workspace=WorkspacePolicy(workspace),
+        project_id=project,
+        root=root,
+        takes_sessions=bool(takes) and run.state is TeamRunState.RUNNING,
+        session=session,
+        launch=effects.launch_of(tx, session.id) if session else None,
+    )
