@@ -37,7 +37,9 @@ from providers.process import Process, boot_id, process, shell_in_front, stat, u
 from providers.screen import last_lines, type_into
 
 _KEEPER = Path(__file__).with_name("fake_keeper.py")
+_PASTE_ON, _PASTE_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
 _KEPT = 64 * 1024  # of what was printed
+_GONE = Delivered(taken=Taken.GONE, reason="the first process of this terminal has ended")
 _STALLED = Unreachable(detail="the fake was told not to answer")
 
 
@@ -69,24 +71,34 @@ class _Keys:
         return self._gone()
 
     async def paste(self, text: str) -> Delivered | None:
-        return self._gone() or await self.write(text.replace("\n", "\r").encode())
+        raw = text.replace("\n", "\r").encode("utf-8", "replace")
+        printed = self.terminal.printed
+        if printed.rfind(_PASTE_ON) > printed.rfind(_PASTE_OFF):  # the program asked for marks around a paste
+            raw = b"\x1b[200~" + raw + b"\x1b[201~"
+        return await self.write(raw)
 
     async def enter(self) -> Delivered | None:
-        return self._gone() or await self.write(b"\r")
+        return await self.write(b"\r")
 
     async def look(self) -> list[str] | Delivered:
         await trio.lowlevel.checkpoint()
         return self._gone() or self.terminal.printed.decode("utf-8", "replace").split("\n")
 
-    async def write(self, raw: bytes) -> None:
+    async def write(self, raw: bytes) -> Delivered | None:
         while raw:
-            await trio.lowlevel.wait_writable(self.terminal.master)
-            raw = raw[os.write(self.terminal.master, raw) :]
+            if (gone := self._gone()) is not None:
+                return gone
+            try:
+                await trio.lowlevel.wait_writable(self.terminal.master)
+                raw = raw[os.write(self.terminal.master, raw) :]
+            except (OSError, trio.ClosedResourceError):
+                return _GONE
+        return None
 
     def _gone(self) -> Delivered | None:
         if Process(self.terminal.handle.pid, self.terminal.handle.start_ticks).lives():
             return None
-        return Delivered(taken=Taken.GONE, reason="the first process of this terminal has ended")
+        return _GONE
 
 
 class Fake:
@@ -111,7 +123,7 @@ class Fake:
             master, slave = pty.openpty()
         except OSError as error:
             return NotStarted(why=Why.TERMINAL_LIMIT, detail=str(error))
-        os.set_blocking(master, False)  # noqa: FBT003 — positional only
+        os.set_blocking(master, False)
         command = [sys.executable, "-I", "-S", str(_KEEPER), *launch.argv]
         try:
             keeper = await trio.lowlevel.open_process(
@@ -122,7 +134,8 @@ class Fake:
             return NotStarted(why=Why.PROCESS_LIMIT, detail=str(error))
         finally:
             os.close(slave)
-        return await self._nursery.start(self._tend, launch, keeper, master)
+        started: Handle | NotStarted = await self._nursery.start(self._tend, launch, keeper, master)
+        return started
 
     async def _tend(
         self,
@@ -133,9 +146,10 @@ class Fake:
     ) -> None:
         """Follow a terminal until nothing is left in it. What is cancelled here, ``close`` has ended before."""
         assert keeper.stdout is not None
+        terminal: _Terminal | None = None
         kept = process(keeper.pid)
         try:
-            line = await keeper.stdout.receive_some()
+            line = bytes(await keeper.stdout.receive_some())
             first = stat(int(line.split()[1]))
             if kept is None or first is None:
                 task_status.started(NotStarted(why=Why.ENDED_AT_ONCE, detail=""))
@@ -155,10 +169,15 @@ class Fake:
                 nursery.start_soon(_read, terminal)
                 await _follow(terminal, line.partition(b"\n")[2], keeper.stdout)
                 nursery.cancel_scope.cancel()
-            await keeper.wait()
         finally:
+            trio.lowlevel.notify_closing(master)
             os.close(master)
-            await trio.aclose_forcefully(keeper.stdout)
+            if terminal is not None and terminal.end is None:
+                terminal.end = Exit(status=None, signal=None, screen="")
+                terminal.over.set()
+            with trio.CancelScope(shield=True):  # ends when nothing is left below it, and that is ended before
+                await keeper.wait()
+                await keeper.stdout.aclose()
 
     async def observe(self) -> Seen | Unreachable:
         await trio.lowlevel.checkpoint()
@@ -196,7 +215,7 @@ class Fake:
         if self.stalled:
             return _STALLED
         if found is None or found.handle != handle or found.end is not None:
-            return Delivered(taken=Taken.GONE, reason="the first process of this terminal has ended")
+            return _GONE
         async with found.writer:
             return await type_into(_Keys(found), text, typing)
 
@@ -206,8 +225,7 @@ class Fake:
             return _STALLED
         if found is None or found.handle != handle or found.end is not None:
             return False
-        await _Keys(found).write(b"\x03")
-        return True
+        return await _Keys(found).write(b"\x03") is None
 
     async def capture(self, handle: Handle) -> str | Unreachable:
         await trio.lowlevel.checkpoint()

@@ -114,6 +114,11 @@ def process(pid: int) -> Process | None:
     return None if found is None else Process(pid, found.start_ticks)
 
 
+def start_ticks_of(pid: int) -> int | None:
+    found = stat(pid)
+    return None if found is None else found.start_ticks
+
+
 def _readable(fd: int) -> bool:
     poll = select.poll()
     poll.register(fd, select.POLLIN)

@@ -22,6 +22,8 @@ _LIMITS = {
     f"fork failed: {os.strerror(errno.ENOSPC)}": Why.TERMINAL_LIMIT,
     f"fork failed: {os.strerror(errno.EAGAIN)}": Why.PROCESS_LIMIT,
 }
+_EXEC_WITHIN = 1.0
+_LOOK_AGAIN = 0.001
 
 
 async def start(server: Server, launch: Launch) -> Handle | NotStarted:
@@ -62,6 +64,7 @@ async def _read_back(server: Server, row: Row, launch: Launch) -> Handle | NotSt
         shown = await screen(server, row.pane)
         await server.ask("kill-session", "-t", f"={row.launch_id}")
         return NotStarted(why=Why.ENDED_AT_ONCE, detail=shown)
+    await _left_tmux(server, row.pid)
     if not await trio.to_thread.run_sync(_stands_in, row.pid, launch.cwd, abandon_on_cancel=True):
         # tmux takes another folder, without a word, when the one it was given has gone.
         await end_launch(server, row.launch_id, Process(row.pid, found.start_ticks))
@@ -78,6 +81,20 @@ async def _read_back(server: Server, row: Row, launch: Launch) -> Handle | NotSt
 
 async def _is_folder(path: str) -> bool:
     return await trio.to_thread.run_sync(Path(path).is_dir, abandon_on_cancel=True)
+
+
+async def _left_tmux(server: Server, pid: int) -> None:
+    """Until a child of the server is no longer a copy of it: only before exec does it go to its folder."""
+    with trio.move_on_after(_EXEC_WITHIN):
+        while _image(pid) == _image(server.process.pid) != "":  # noqa: ASYNC110 — of another process; nothing tells
+            await trio.sleep(_LOOK_AGAIN)
+
+
+def _image(pid: int) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/exe").readlink())
+    except OSError:
+        return ""
 
 
 def _stands_in(pid: int, cwd: str) -> bool:
