@@ -97,7 +97,8 @@ async def tmux_in_after(folder: Path) -> AsyncIterator[Tmux]:
     try:
         yield tmux
     finally:
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + 30):
+        with trio.fail_after(30) as scope:
+            scope.shield = True
             assert await tmux.close() == Stopped(left=())
             assert left_over(folder) == []
 

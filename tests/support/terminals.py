@@ -119,7 +119,8 @@ async def tmux_in(folder: Path | None = None) -> AsyncIterator[Tmux]:
         assert isinstance(await provider.open(), Opened)
         yield provider
     finally:
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + 30):
+        with trio.fail_after(30) as scope:
+            scope.shield = True
             left = await provider.close()
             assert not left_over(place), "the tmux server or what is below it is still there"
             assert not isinstance(left, Unreachable), left
