@@ -170,15 +170,22 @@ def plan_of(answer: object, launch_id: str) -> tuple[list[str], dict[str, str], 
     return [str(word) for word in argv], marked, cwd
 
 
+def attend() -> None:
+    """What is ignored stays so through exec, and Python and tmux ignore some: a program would not end when its reader
+    does, and not stop when it types from the background.
+    """
+    for number in _signal.valid_signals():
+        if _signal.getsignal(number) == _signal.SIG_IGN:
+            _signal.signal(number, _signal.SIG_DFL)
+
+
 def become(sock: _socket.socket, argv: list[str], env: dict[str, str], cwd: str) -> int:
     """Comes back only when it failed."""
     doing = "enter the folder"
     try:
         os.chdir(cwd)
         doing = "run the program"
-        # Python ignores these two, and what is ignored stays so: a program would not end when its reader does.
-        _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
-        _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
+        attend()
         send(sock, {"exec": True})
         os.execve(argv[0], argv, env)  # noqa: S606 — no shell is what we want
     except (OSError, ValueError) as error:

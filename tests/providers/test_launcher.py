@@ -63,18 +63,31 @@ def path() -> Iterator[Path]:
         yield Path(folder) / "node.sock"
 
 
+@attrs.frozen
+class Door:
+    """Where launchers knock, until the test is over."""
+
+    listener: trio.SocketListener
+    open: list[trio.SocketStream] = attrs.field(factory=list[trio.SocketStream])
+
+    async def met(self) -> Daemon:
+        with trio.fail_after(10):
+            self.open.append(await self.listener.accept())
+        return Daemon(self.open[-1])
+
+
 @asynccontextmanager
-async def listening(path: Path) -> AsyncIterator[trio.SocketListener]:
+async def listening(path: Path) -> AsyncIterator[Door]:
     sock = trio.socket.socket(socket.AF_UNIX)
     await sock.bind(str(path))
     sock.listen(16)
     async with trio.SocketListener(sock) as listener:
-        yield listener
-
-
-async def met(listener: trio.SocketListener) -> Daemon:
-    with trio.fail_after(10):
-        return Daemon(await listener.accept())
+        door = Door(listener)
+        try:
+            yield door
+        finally:
+            for stream in door.open:
+                await trio.aclose_forcefully(stream)
 
 
 def launch(path: Path, folder: Path, launch_id: str = "ab01") -> Launch:
@@ -89,9 +102,9 @@ def hello(folder: Path, *argv: str, **env: str) -> dict[str, Any]:
 async def test_it_becomes_the_program_that_the_daemon_names(tmux: Tmux, path: Path, tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.mkdir()
-    async with listening(path) as listener:
+    async with listening(path) as door:
         handle = await started(tmux, launch(path, tmp_path))
-        daemon = await met(listener)
+        daemon = await door.met()
         assert await daemon.hear() == {"hello": {"protocol": 1, "launch": "ab01"}}
         found = stat(handle.pid)
         assert found is not None
@@ -110,9 +123,9 @@ async def test_it_becomes_the_program_that_the_daemon_names(tmux: Tmux, path: Pa
 
 
 async def test_a_program_dies_of_a_pipe_that_nobody_reads(tmux: Tmux, path: Path, tmp_path: Path) -> None:
-    async with listening(path) as listener:
+    async with listening(path) as door:
         handle = await started(tmux, launch(path, tmp_path))
-        daemon = await met(listener)
+        daemon = await door.met()
         await daemon.hear()
         await daemon.say(hello(tmp_path, "/bin/sh", "-c", "grep Sig[IB] /proc/self/status; read x"))
         screen = await shown(tmux, handle, "SigIgn")
@@ -131,9 +144,9 @@ async def test_a_program_dies_of_a_pipe_that_nobody_reads(tmux: Tmux, path: Path
 async def test_what_cannot_start_says_so(  # noqa: PLR0913 — a table
     tmux: Tmux, path: Path, tmp_path: Path, argv0: str, folder: str, number: int, what: str
 ) -> None:
-    async with listening(path) as listener:
+    async with listening(path) as door:
         handle = await started(tmux, launch(path, tmp_path))
-        daemon = await met(listener)
+        daemon = await door.met()
         await daemon.hear()
         await daemon.say(hello(tmp_path / folder, argv0))
         said = await daemon.hear()
@@ -146,9 +159,9 @@ async def test_what_cannot_start_says_so(  # noqa: PLR0913 — a table
 
 
 async def test_a_refusal_is_shown_with_what_lifts_it(tmux: Tmux, path: Path, tmp_path: Path) -> None:
-    async with listening(path) as listener:
+    async with listening(path) as door:
         handle = await started(tmux, launch(path, tmp_path))
-        daemon = await met(listener)
+        daemon = await door.met()
         await daemon.hear()
         await daemon.say({"refusal": {"code": "LAUNCH_UNKNOWN", "about": "launch", "lifted_by": "start it again"}})
         found = await tmux.ended(handle)
@@ -164,11 +177,11 @@ async def test_it_keeps_asking_while_the_daemon_is_away(tmux: Tmux, path: Path, 
         return found is not None and found.comm == launcher.COMM
 
     await until(waits)
-    async with listening(path) as listener:  # comes, hears it, and goes without an answer
-        await (await met(listener)).hear()
+    async with listening(path) as door:  # comes, hears it, and goes without an answer
+        await (await door.met()).hear()
     path.unlink()
-    async with listening(path) as listener:
-        daemon = await met(listener)
+    async with listening(path) as door:
+        daemon = await door.met()
         await daemon.hear()
         await daemon.say(hello(tmp_path, "/bin/sh", "-c", "echo here; read x"))
         await shown(tmux, handle, "here")
@@ -184,7 +197,7 @@ async def test_it_keeps_asking_while_the_daemon_is_away(tmux: Tmux, path: Path, 
     ],
 )
 async def test_an_answer_that_is_none_ends_it(path: Path, answer: bytes) -> None:
-    async with listening(path) as listener, trio.open_nursery() as nursery:
+    async with listening(path) as door, trio.open_nursery() as nursery:
         done: list[subprocess.CompletedProcess[bytes]] = []
 
         async def run() -> None:
@@ -192,7 +205,7 @@ async def test_an_answer_that_is_none_ends_it(path: Path, answer: bytes) -> None
             done.append(await trio.run_process(argv, capture_stderr=True, check=False))
 
         nursery.start_soon(run)
-        daemon = await met(listener)
+        daemon = await door.met()
         await daemon.hear()
         await daemon.stream.send_all(len(answer).to_bytes(4, "big") + answer)
         with trio.fail_after(5):
@@ -204,9 +217,9 @@ async def test_an_answer_that_is_none_ends_it(path: Path, answer: bytes) -> None
 
 
 async def test_a_socket_that_closes_is_no_proof(tmux: Tmux, path: Path, tmp_path: Path) -> None:
-    async with listening(path) as listener:
+    async with listening(path) as door:
         handle = await started(tmux, launch(path, tmp_path))
-        daemon = await met(listener)
+        daemon = await door.met()
         await daemon.hear()
         os.kill(handle.pid, signal.SIGKILL)
         await daemon.closed()
@@ -258,12 +271,12 @@ def test_bytes_that_are_none_are_told_by_one_error(raw: bytes) -> None:
 
 async def test_ten_launches_one_by_one_are_quick(tmux: Tmux, path: Path, tmp_path: Path) -> None:
     """A bound far above what it takes, so that it only tells of a launch that waits for something."""
-    async with listening(path) as listener:
+    async with listening(path) as door:
         begun = trio.current_time()
         for number in range(10):
             handle = await started(tmux, launch(path, tmp_path, f"ab{number:02}"))
             assert isinstance(handle, Handle)
-            daemon = await met(listener)
+            daemon = await door.met()
             await daemon.hear()
             await daemon.say(hello(tmp_path, "/bin/cat"))
             assert await daemon.hear() == {"exec": True}
