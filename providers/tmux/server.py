@@ -165,7 +165,7 @@ class Server:
         return None
 
 
-async def _kill(process: trio.Process) -> None:
+async def _kill(process: trio.Process) -> None:  # noqa: ASYNC124 — trio awaits it
     """A client of a stalled server waits for it, also after TERM."""
     process.kill()
 

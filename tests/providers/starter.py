@@ -29,4 +29,4 @@ async def main(folder: str, launch_id: str) -> None:
 
 
 if __name__ == "__main__":
-    trio.run(main, *sys.argv[1:])
+    trio.run(main, sys.argv[1], sys.argv[2])

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,14 +110,14 @@ async def test_it_becomes_the_program_that_the_daemon_names(tmux: Tmux, path: Pa
         assert found is not None
         assert found.comm == launcher.COMM
         assert not has_execd(handle.pid, handle.start_ticks)
-        await daemon.say(hello(there, "/bin/sh", "-c", "pwd; env; echo done; read x", SECRET="s3"))
+        await daemon.say(hello(there, "/bin/sh", "-c", "pwd; env; echo done; read x", TOLD="s3"))
         assert await daemon.hear() == {"exec": True}
         await daemon.closed()
         assert has_execd(handle.pid, handle.start_ticks)
         screen = await shown(tmux, handle, "done")
     assert screen.splitlines()[0] == str(there)
     names = {line.partition("=")[0] for line in screen.splitlines()[1:-1]}
-    assert names <= {"SECRET", "FIRM_LAUNCH_ID", "PWD", "OLDPWD", "SHLVL", "_"}
+    assert names <= {"TOLD", "FIRM_LAUNCH_ID", "PWD", "OLDPWD", "SHLVL", "_"}
     assert "FIRM_LAUNCH_ID=ab01" in screen
     assert start_ticks_of(handle.pid) == handle.start_ticks
 
@@ -134,16 +134,17 @@ async def test_a_program_dies_of_a_pipe_that_nobody_reads(tmux: Tmux, path: Path
 
 
 @pytest.mark.parametrize(
-    ("argv0", "folder", "number", "what"),
+    ("plan", "number", "what"),
     [
-        ("/nowhere/agent", "", errno.ENOENT, "cannot run the program: No such file or directory"),
-        ("/etc/passwd", "", errno.EACCES, "cannot run the program: Permission denied"),
-        ("/bin/sh", "gone", errno.ENOENT, "cannot enter the folder: No such file or directory"),
+        (("/nowhere/agent", ""), errno.ENOENT, "cannot run the program: No such file or directory"),
+        (("/etc/passwd", ""), errno.EACCES, "cannot run the program: Permission denied"),
+        (("/bin/sh", "gone"), errno.ENOENT, "cannot enter the folder: No such file or directory"),
     ],
 )
-async def test_what_cannot_start_says_so(  # noqa: PLR0913 — a table
-    tmux: Tmux, path: Path, tmp_path: Path, argv0: str, folder: str, number: int, what: str
+async def test_what_cannot_start_says_so(
+    tmux: Tmux, path: Path, tmp_path: Path, plan: tuple[str, str], number: int, what: str
 ) -> None:
+    argv0, folder = plan
     async with listening(path) as door:
         handle = await started(tmux, launch(path, tmp_path))
         daemon = await door.met()
@@ -199,18 +200,19 @@ async def test_it_keeps_asking_while_the_daemon_is_away(tmux: Tmux, path: Path, 
 async def test_an_answer_that_is_none_ends_it(path: Path, answer: bytes) -> None:
     async with listening(path) as door, trio.open_nursery() as nursery:
         done: list[subprocess.CompletedProcess[bytes]] = []
+        over = trio.Event()
 
         async def run() -> None:
             argv = [sys.executable, "-I", "-S", str(LAUNCHER), str(path), "ab01"]
             done.append(await trio.run_process(argv, capture_stderr=True, check=False))
+            over.set()
 
         nursery.start_soon(run)
         daemon = await door.met()
         await daemon.hear()
         await daemon.stream.send_all(len(answer).to_bytes(4, "big") + answer)
         with trio.fail_after(5):
-            while not done:
-                await trio.sleep(0.01)
+            await over.wait()
     assert done[0].returncode == launcher.FAILED
     assert done[0].stderr.startswith(b"firm: ")
     assert b"Traceback" not in done[0].stderr
@@ -263,10 +265,8 @@ def test_msgpack_reads_what_it_writes(value: object) -> None:
 
 @given(st.binary(max_size=200))
 def test_bytes_that_are_none_are_told_by_one_error(raw: bytes) -> None:
-    try:
+    with suppress(ValueError):
         launcher.unpack(raw)
-    except ValueError:
-        pass
 
 
 async def test_ten_launches_one_by_one_are_quick(tmux: Tmux, path: Path, tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ async def test_terminals_outlive_the_process_that_started_them(folder: Path) -> 
             running.kill()
             await running.wait()
         opened = await tmux.open()
+        assert isinstance(opened, Opened)
         assert opened == Opened(server=server_of(tmux), adopted=True)
         assert opened.server.pid == said["server"]
         seen = await tmux.observe()
@@ -204,7 +205,7 @@ async def test_strangers_are_not_touched(tmux: Tmux, tmp_path: Path, folder: Pat
     foreign = libtmux.Server(socket_path=folder / "theirs")
     foreign.cmd("-f", "/dev/null", "new-session", "-d", "-s", "ab01", "sleep", "60")
     pids = [int(foreign.cmd("display-message", "-p", name).stdout[0]) for name in ("#{pid}", "#{pane_pid}")]
-    sleeper = subprocess.Popen(["sleep", "60"], env={"FIRM_LAUNCH_ID": "ab01"})
+    sleeper = subprocess.Popen(["sleep", "60"], env={"FIRM_LAUNCH_ID": "ab01"})  # noqa: ASYNC220 — done in no time
     strangers = [process(pid) for pid in (*pids, sleeper.pid)]
     try:
         handle = await started(tmux, python(tmp_path, STRAY, str(tmp_path / "pid"), "meek"))
@@ -331,7 +332,7 @@ async def test_somebody_who_may_type_holds_a_delivery(
     tmux: Tmux,
     tmp_path: Path,
     read_only: bool,
-    taken: Taken,  # noqa: FBT001 — of a table
+    taken: Taken,
 ) -> None:
     handle = await started(tmux, python(tmp_path, COMPOSER, "0"))
     await shown(tmux, handle, "ready")
@@ -382,7 +383,7 @@ def test_a_row_that_is_not_ours_is_no_launch() -> None:
     ("row", "known"),
     [("1 s7 k t1 m", True), ("1 s k9 t1 m", True), ("1 s k t1 m", False), ("0 s k t1 m", False)],
 )
-def test_how_it_ended_is_known_only_when_it_is_said(row: str, known: bool) -> None:  # noqa: FBT001 — of a table
+def test_how_it_ended_is_known_only_when_it_is_said(row: str, *, known: bool) -> None:
     assert read(f"ab01 %1 12 {row}")["ab01"].known is known
 
 

@@ -82,7 +82,7 @@ async def started(provider: Provider, wanted: Launch) -> Handle:
 async def until(look: Callable[[], Awaitable[T]], *, within: float = 10.0) -> T:
     """The first answer that is true."""
     with trio.fail_after(within):
-        while not (found := await look()):
+        while not (found := await look()):  # noqa: ASYNC110 — of other processes; nothing tells
             await trio.sleep(0.02)
     return found
 
@@ -100,12 +100,8 @@ async def shown(provider: Provider, handle: Handle, text: str) -> str:
 
 async def written(path: Path) -> Process:
     """The process whose number a program writes to that file."""
-
-    async def look() -> bool:
-        return path.exists()
-
-    await until(look)
-    found = process(int(path.read_text()))
+    await until(trio.Path(path).exists)
+    found = process(int(await trio.Path(path).read_text()))
     assert found is not None
     return found
 
