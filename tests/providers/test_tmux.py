@@ -331,6 +331,7 @@ async def test_a_long_text_arrives_whole(tmux: Tmux, tmp_path: Path) -> None:
 async def test_somebody_who_may_type_holds_a_delivery(
     tmux: Tmux,
     tmp_path: Path,
+    *,
     read_only: bool,
     taken: Taken,
 ) -> None:
