@@ -51,10 +51,12 @@ def folder() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def starter(folder: Path, launch_id: str = "") -> AsyncIterator[tuple[trio.Process, dict[str, Any]]]:
+async def starter(
+    folder: Path, launch_id: str = "", within: tuple[str, ...] = ()
+) -> AsyncIterator[tuple[trio.Process, dict[str, Any]]]:
     """A process that has opened the tmux of this folder, and what it said."""
     running = await trio.lowlevel.open_process(
-        [sys.executable, str(STARTER), str(folder), launch_id],
+        [*within, sys.executable, str(STARTER), str(folder), launch_id],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
@@ -347,10 +349,28 @@ async def test_somebody_who_may_type_holds_a_delivery(
         assert found.taken is taken
 
 
+#: A pty table of two, for whatever runs in it.
+_MOUNTED = "mount -t devpts -o newinstance,max=2,ptmxmode=666 devpts /dev/pts && mount --bind /dev/pts/ptmx /dev/ptmx"
+FEW_PTYS = ("unshare", "--mount", "sh", "-c", f'{_MOUNTED} && exec "$@"', "sh")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a pty table of its own takes a mount, and that takes root")
+async def test_a_full_pty_table_is_told_from_other_failures(folder: Path, tmp_path: Path) -> None:
+    async with tmux_in_after(folder) as tmux, starter(folder, within=FEW_PTYS):
+        assert isinstance(await tmux.open(), Opened)
+        first = await started(tmux, shell(tmp_path, "read x"))
+        await started(tmux, shell(tmp_path, "read x"))
+        found = await tmux.start(wanted := shell(tmp_path, "read x"))
+        assert isinstance(found, NotStarted)
+        assert found.why is Why.TERMINAL_LIMIT
+        assert await tmux.stop(first) == Stopped(left=())
+        await started(tmux, wanted)
+
+
 @pytest.mark.parametrize(
     ("error", "why"),
     [
-        # As tmux 3.3a said them, with a full pty table and under a process limit.
+        # As tmux 3.3a said them. A process limit does not hold for root, so it is not provoked here.
         ("create window failed: fork failed: No space left on device", Why.TERMINAL_LIMIT),
         ("create window failed: fork failed: Resource temporarily unavailable", Why.PROCESS_LIMIT),
         ("create session failed: something new", Why.ENDED_AT_ONCE),
