@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Iterator
 
 import trio
@@ -23,6 +22,7 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> int:
+    _open_the_first_three()
     try:
         settings = read(os.environ)
     except Misused as why:
@@ -31,12 +31,20 @@ def main() -> int:
     return trio.run(_main, settings)
 
 
+def _open_the_first_three() -> None:
+    """Where one is closed, the next file to be opened would get its number, and with it what programs write."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+
+
 def _say(text: str) -> None:
     """On standard error: standard output is the programs'."""
     # A terminal that was closed ends the worker by SIGHUP; until that has come there is nobody to tell.
     with contextlib.suppress(OSError):
-        sys.stderr.write(f"firm worker: {one_line(text, most=6000)}\n")
-        sys.stderr.flush()
+        os.write(2, f"firm worker: {one_line(text, most=6000)}\n".encode(errors="replace"))
 
 
 async def _main(settings: Settings) -> int:

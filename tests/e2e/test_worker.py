@@ -1,14 +1,12 @@
-"""The worker of the profile ``command`` with a real daemon, a real repository and a real process: its Works from delivery
-to acceptance.
+"""The worker of the profile ``command``, a real process with a real daemon and a real repository: its Works from their
+delivery to their acceptance.
 """
 
 from __future__ import annotations
 
 import hashlib
 
-from tests.support.worker import Bench, bench, receipt
-
-__all__ = ["bench"]
+from tests.support.worker import Bench, receipt
 
 
 def test_a_script_in_the_context_runs_and_its_commit_is_submitted(bench: Bench) -> None:

@@ -89,13 +89,18 @@ class Bench:
 
     def works(self, *, command: list[str] | None = None, folder: Path | None = None, **env: str) -> Worker:
         """Bob's worker, once it serves."""
+        worker = self.waits(command=command, folder=folder, **env)
+        worker.begin()
+        worker.said.until("serves bob")
+        return worker
+
+    def waits(self, *, command: list[str] | None = None, folder: Path | None = None, **env: str) -> Worker:
+        """Bob's process, bound, which is not the worker yet."""
         told = {"XDG_DATA_HOME": str(self.temporary / "data"), "FIRM_SOCKET": str(self.daemon.socket), **env}
         if command is not None:
             told["FIRM_COMMAND"] = json.dumps(command)
         self.worker = Worker(self.home, folder or self.folder, told, self.temporary / "shown")
         self.operator.ask("session.bind", agent_member_id="bob", pid=self.worker.process.pid)
-        self.worker.begin()
-        self.worker.said.until("serves bob")
         return self.worker
 
     def give(self, context: str, *, criteria: str = "it works\nit is tested", title: str = "build it") -> str:
@@ -124,6 +129,11 @@ class Bench:
     def shown(self, work: str) -> dict[str, Any]:
         return self.operator.ask("work.show", work_id=work)
 
+    def close(self) -> None:
+        self.operator.client.sock.close()
+        if self.worker is not None:
+            self.worker.close()
+
     def restarts(self) -> None:
         """A daemon begins after the former one was killed."""
         self.daemon = self.home.start()
@@ -147,8 +157,7 @@ def bench(home: Home, daemon: Daemon, tmp_path: Path) -> Generator[Bench]:
     with own_shell(home) as ann, contextlib.ExitStack() as stack:
         operator.ask("session.bind", agent_member_id="ann", pid=ann.pid)
         made = Bench(home, daemon, operator, people, ann, project, folder, tmp_path)
-        stack.callback(lambda: made.operator.client.sock.close())
-        stack.callback(lambda: made.worker.close() if made.worker else None)
+        stack.callback(made.close)
         yield made
 
 
