@@ -70,13 +70,13 @@ async def _main(settings: Settings) -> int:
 async def _obey(
     signals: AsyncIterator[int], worker: list[Worker], everything: trio.CancelScope, ended: list[int]
 ) -> None:
-    """An interrupt ends the program that runs; the others end the program and the worker."""
+    """An interrupt ends the program that runs, or a worker that does not serve yet; the others end both."""
     async for number in signals:
-        if number in _ENDING:
+        if number in _ENDING or not worker:
             _say(f"ends by {signal.Signals(number).name}")
             ended.append(128 + number)
             everything.cancel()
-        elif worker:
+        else:
             worker[0].interrupt()
 
 

@@ -17,24 +17,21 @@ from supervisor.workspaces import Archived, Place, Workspace, Workspaces, checke
 from tests.support.repos import ENVIRONMENT, Repo, repo
 
 HOSTILE = [
-    "",
-    "bob",
-    "Bob",
-    "b b",
-    "b\nb",
-    "-rf",
-    "--",
-    "..",
-    "../..",
-    "a/b",
-    ".lock",
-    "x.lock",
-    "@{1}",
-    "büro",
-    "日本",
-    "~^:?*[",
+    *("", "bob", "Bob", "b b", "b\nb", "-rf", "--", "..", "../..", "a/b", ".lock", "x.lock", "@{1}", "büro", "日本"),
+    *(
+        "~^:?*[",
+        "x" * 200,
+        "x" * 199 + "y",
+        "\x00",
+        "a\x1b[31m",
+        " ",
+        "refs/heads/main",
+        "HEAD",
+        "b-b",
+        "b_b",
+        "\ud800",
+    ),
 ]
-HOSTILE += ["x" * 200, "x" * 199 + "y", "\x00", "a\x1b[31m", " ", "refs/heads/main", "HEAD", "b-b", "b_b", "\ud800"]
 
 
 @attrs.frozen
