@@ -84,6 +84,8 @@ class Code(enum.StrEnum):
     TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
     UNKNOWN_OPERATION = "UNKNOWN_OPERATION"
     VERSION_CONFLICT = "VERSION_CONFLICT"
+    WORKSPACE_CONFLICT = "WORKSPACE_CONFLICT"
+    WORKSPACE_DIRTY = "WORKSPACE_DIRTY"
     WORK_ALREADY_ASSIGNED = "WORK_ALREADY_ASSIGNED"
     WORK_BINDING_LIVE = "WORK_BINDING_LIVE"
     WORK_NOT_ASSIGNED = "WORK_NOT_ASSIGNED"
@@ -168,6 +170,8 @@ ROWS: Mapping[Code, Row] = {
     Code.TOO_MANY_REQUESTS: Row(429, 3, _SAME, "The connection holds as many open requests as it may."),
     Code.UNKNOWN_OPERATION: Row(404, 2, _NEVER, "This daemon has no such operation."),
     Code.VERSION_CONFLICT: Row(412, 1, _REREAD, "The record moved since it was read."),
+    Code.WORKSPACE_CONFLICT: Row(409, 1, _REREAD, "The member's workspace cannot be had as it stands."),
+    Code.WORKSPACE_DIRTY: Row(409, 1, _REREAD, "The workspace has changes that are in no commit."),
     Code.WORK_ALREADY_ASSIGNED: Row(409, 1, _REREAD, "The Work is assigned to that member already."),
     Code.WORK_BINDING_LIVE: Row(409, 1, _REREAD, "An attempt at this Work is live."),
     Code.WORK_NOT_ASSIGNED: Row(409, 1, _REREAD, "Nobody answers for this Work."),
@@ -206,6 +210,9 @@ WRITING = (
 
 #: The answer to a hello; after one of these the daemon closes the connection.
 HELLO = (Code.CAPABILITY_DENIED, Code.MALFORMED, Code.NOT_AUTHORIZED, Code.PROTOCOL_UNSUPPORTED)
+
+#: Of the workspaces of members, which the daemon prepares before it launches one. No operation answers with these yet.
+WORKSPACES = (Code.WORKSPACE_CONFLICT, Code.WORKSPACE_DIRTY)
 
 
 @attrs.frozen(kw_only=True)

@@ -79,6 +79,8 @@ CODES = {
     'TOO_MANY_REQUESTS': (3, 'same', 'The connection holds as many open requests as it may.'),
     'UNKNOWN_OPERATION': (2, 'never', 'This daemon has no such operation.'),
     'VERSION_CONFLICT': (1, 'reread', 'The record moved since it was read.'),
+    'WORKSPACE_CONFLICT': (1, 'reread', "The member's workspace cannot be had as it stands."),
+    'WORKSPACE_DIRTY': (1, 'reread', 'The workspace has changes that are in no commit.'),
     'WORK_ALREADY_ASSIGNED': (1, 'reread', 'The Work is assigned to that member already.'),
     'WORK_BINDING_LIVE': (1, 'reread', 'An attempt at this Work is live.'),
     'WORK_NOT_ASSIGNED': (1, 'reread', 'Nobody answers for this Work.'),
