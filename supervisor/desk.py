@@ -54,6 +54,7 @@ class Means:
     """With what processes are started. ``launcher`` makes the words of our launcher for a launch id."""
 
     provider: Provider
+    ready: Callable[[], Awaitable[object]]  # makes the provider answer, if it can
     folder: Folders
     launcher: Callable[[str], tuple[str, ...]]
     profiles: Collection[str]
@@ -114,6 +115,7 @@ class Desk:
         )
 
     async def _launch(self, seat: Seat, session: AgentSession, effect: RuntimeEffect) -> None:
+        await self.means.ready()
         handle = await self.means.provider.start(
             Launch(launch_id=effect.id, argv=self.means.launcher(effect.id), cwd=effect.cwd)
         )
@@ -179,6 +181,7 @@ class Desk:
     async def adopt(self, action: Adopt) -> None:
         """Look whether the process of a session is still the one that was launched; go on from there."""
         seat, session, launch = action.seat, action.session, action.launch
+        await self.means.ready()
         seen = await self.means.provider.observe()
         if isinstance(seen, Unreachable):
             await self._unseen(session, launch, seen)
@@ -220,6 +223,7 @@ class Desk:
     async def control(self, action: Control) -> None:
         """Do what somebody asked for and settle it with what was read."""
         effect, launch = action.effect, action.launch
+        await self.means.ready()
         handle = _handle(launch) if launch is not None else None
         if effect.kind is EffectKind.STOP:
             await self._stop(effect, handle)

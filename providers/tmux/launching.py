@@ -28,7 +28,7 @@ _LOOK_AGAIN = 0.001
 
 async def start(server: Server, launch: Launch) -> Handle | NotStarted:
     """The terminal of this launch: the one it has, or a new one. tmux refuses a second session of the same name."""
-    assert LAUNCH_ID.fullmatch(launch.launch_id), "a launch id is lower-case hex"
+    assert LAUNCH_ID.fullmatch(launch.launch_id), "a launch id is lower-case letters and digits"
     assert len(launch.argv) > 1, "one word alone would be run by a shell"
     assert launch.argv[0].startswith("/"), "a program is named by its whole path"
     if not await _is_folder(launch.cwd):

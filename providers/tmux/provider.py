@@ -48,7 +48,10 @@ class Tmux:
         self._writers: defaultdict[str, trio.Lock] = defaultdict(trio.Lock)
 
     async def open(self) -> Opened | Unreachable:
-        """Start the server, or adopt the one that runs."""
+        """Start the server, or adopt the one that runs. Nothing to do while the one that was opened lives."""
+        if self._server is not None and self._server.process.lives():
+            await trio.lowlevel.checkpoint()
+            return Opened(server=self._server.process, adopted=True)
         before = self._places.recorded()
         server = await open_server(self._places, self._patience)
         if isinstance(server, Unreachable):
