@@ -76,9 +76,7 @@ class Launches:
         seen = start_ticks(process.pid)
         if process.ended or (process.pid, seen) != (effect.pid, effect.start_ticks):
             return _denied("this is not the process that was started for it")
-        return await self.store.write(
-            lambda tx: launch.admit(tx, self.call(), effect.id, self.environment)
-        )
+        return await self.store.write(lambda tx: launch.admit(tx, self.call(), effect.id, self.environment))
 
     async def _started(self, effect_id: EffectId) -> RuntimeEffect | None:
         """The launch, once its process is known; None when that does not come."""
@@ -86,7 +84,11 @@ class Launches:
             while True:
                 with self.relay.next(f"effect/{effect_id}") as changed:
                     effect = self.store.look(lambda tx: EFFECTS.load(tx, effect_id))
-                    if effect is None or effect.kind is not EffectKind.LAUNCH or effect.state is not EffectState.PREPARED:
+                    if (
+                        effect is None
+                        or effect.kind is not EffectKind.LAUNCH
+                        or effect.state is not EffectState.PREPARED
+                    ):
                         return None
                     if effect.pid:
                         return effect

@@ -47,16 +47,18 @@ AGAIN = 10.0
 T = TypeVar("T")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Loops:
-    """``call`` makes the daemon's own caller; ``heard`` says when a session last called, on trio's clock."""
+    """``call`` makes the daemon's own caller; with ``means`` supervisors start processes."""
 
-    store: Store
-    relay: Relay
     dispatcher: Dispatcher
+    relay: Relay
     call: Callable[[], Call]
-    heard: dict[SessionId, float]
     means: Means | None
+
+    @property
+    def store(self) -> Store:
+        return self.dispatcher.store
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         async with trio.open_nursery() as nursery:
@@ -127,7 +129,7 @@ class Loops:
 
     def _heard(self, session_id: SessionId, within: float) -> bool:
         """Whether that session called in the last seconds of awake time."""
-        return trio.current_time() - self.heard.get(session_id, float("-inf")) < within
+        return trio.current_time() - self.dispatcher.heard.get(session_id, float("-inf")) < within
 
     async def _expire(self, binding: BindingId) -> None:
         log.warning("lease expired binding=%s", binding)

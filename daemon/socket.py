@@ -18,26 +18,24 @@ import trio
 
 from client.protocol import codec
 from client.protocol.codec import Ask
-from client.protocol.frames import MAX_REQUEST, TOO_LARGE, Frames, frame
+from client.protocol.frames import MAX_REQUEST, TOO_LARGE, Frames
 from client.protocol.hello import Hello
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
 from daemon.dispatch import Dispatcher
 from daemon.instance import Door
+from daemon.outbox import Outbox
 from daemon.peer import Peer, Process, process_of, read_hello
 
 log = logging.getLogger(__name__)
 
-#: Seconds: to say hello, to finish a frame that has begun, to take an answer, to end after a half-close.
+#: Seconds: to say hello, to finish a frame that has begun, to end after a half-close.
 HELLO_SECONDS = 5
 FRAME_SECONDS = 10
-SEND_SECONDS = 10
 LINGER_SECONDS = 10
 #: Requests of one connection: that wait at a time, and that are not answered yet.
 MAX_WAITS = 100
 MAX_UNANSWERED = 1000
-#: Bytes of answers a peer may leave unread before no more of its requests are read.
-MAX_UNSENT = 1024 * 1024
 _CHUNK = 64 * 1024
 #: What a launcher says after its hello at most; one that says more is cut off.
 _LAUNCHER_SAYS = 4
@@ -103,7 +101,7 @@ async def _converse(server: Server, stream: trio.SocketStream, door: Door) -> No
             if process.uid != os.geteuid():
                 return  # not a word to another user
             async with trio.open_nursery() as nursery:
-                outbox = _Outbox(stream)
+                outbox = Outbox(stream)
                 connection = _Connection(server, stream, nursery, process, door, outbox)
                 nursery.start_soon(outbox.send, nursery.cancel_scope)
                 nursery.start_soon(connection.end_with_daemon)
@@ -116,76 +114,6 @@ async def _converse(server: Server, stream: trio.SocketStream, door: Door) -> No
             process.close()
 
 
-class _Outbox:
-    """What one peer is still to be sent."""
-
-    def __init__(self, stream: trio.SocketStream) -> None:
-        self._stream = stream
-        self._fd = stream.socket.fileno()
-        self._unsent: list[bytes] = []
-        self._unsent_bytes = 0
-        self._something = trio.Event()
-        self._sending = False
-        #: Set whenever something was sent or some request ended.
-        self.moved = trio.Event()
-        #: The stream is closed, and its descriptor may be another's: answers that come now have nobody to go to.
-        self.gone = False
-
-    @property
-    def empty(self) -> bool:
-        return not self._unsent and not self._sending
-
-    def put(self, payload: bytes) -> None:
-        """Send one frame to the peer, or queue what it does not take at once. Never blocks."""
-        whole = frame(payload)
-        if not self._unsent and not self._sending:
-            whole = whole[self._at_once(whole) :]
-            if not whole:
-                self.stir()
-                return
-        self._unsent.append(whole)
-        self._unsent_bytes += len(whole)
-        self._something.set()
-
-    def _at_once(self, data: bytes) -> int:
-        """How much of ``data`` went out. Most answers do whole: waking a task for each would cost more than they do."""
-        if self.gone:
-            return len(data)
-        try:
-            return os.write(self._fd, data)
-        except OSError:
-            return 0  # full, or broken: the sender finds out which
-
-    async def send(self, connection: trio.CancelScope) -> None:
-        """Send what is queued; a peer that does not take it in time loses its connection."""
-        while True:
-            await self._something.wait()
-            data = b"".join(self._unsent)
-            self._unsent.clear()
-            self._something = trio.Event()
-            self._sending = True
-            with trio.move_on_after(SEND_SECONDS) as slow:
-                try:
-                    await self._stream.send_all(data)
-                except trio.BrokenResourceError:
-                    slow.cancel()
-                    await trio.lowlevel.checkpoint()
-            if slow.cancelled_caught:
-                connection.cancel()
-            self._sending = False
-            self._unsent_bytes -= len(data)
-            self.stir()
-
-    def stir(self) -> None:
-        self.moved.set()
-        self.moved = trio.Event()
-
-    async def room(self) -> None:
-        """Wait until the peer has taken enough of its answers."""
-        while self._unsent_bytes > MAX_UNSENT:
-            await self.moved.wait()
-
-
 class _Connection:
     def __init__(
         self,
@@ -194,7 +122,7 @@ class _Connection:
         nursery: trio.Nursery,
         process: Process,
         door: Door,
-        outbox: _Outbox,
+        outbox: Outbox,
     ) -> None:
         self._server = server
         self._stream = stream
@@ -261,13 +189,7 @@ class _Connection:
         if not isinstance(message, dict):
             return self._malformed("send a map")
         if self._launch is not None:
-            try:
-                self._launch.send_nowait(message)
-            except trio.WouldBlock:
-                return self._malformed("say exec or failed, once")
-            except trio.BrokenResourceError:
-                return False  # its launch was refused
-            return True
+            return _said_by_launcher(self._launch, message)
         if self._peer is None:
             return self._hello(message)
         if message.keys() == {"cancel"} and type(message["cancel"]) is int:
@@ -393,3 +315,12 @@ class _Connection:
             scope.cancel(reason="the daemon stops")
         await self._finish()
         self._nursery.cancel_scope.cancel()
+
+
+def _said_by_launcher(launch: trio.MemorySendChannel[dict[Any, Any]], message: dict[Any, Any]) -> bool:
+    """Whether it may go on: a launcher says little, and nothing once its launch was refused."""
+    try:
+        launch.send_nowait(message)
+    except (trio.WouldBlock, trio.BrokenResourceError):
+        return False
+    return True

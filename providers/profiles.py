@@ -15,11 +15,10 @@ class Profile:
 
     name: str
     argv: tuple[str, ...]
-    typing: Typing = Typing()
+    typing: Typing = attrs.Factory(Typing)
 
 
 #: ``command`` is our own worker: it runs a program for each Work and submits its evidence.
 PROFILES: Mapping[str, Profile] = {
-    profile.name: profile
-    for profile in (Profile(name="command", argv=("{python}", "-I", "-m", "client.worker")),)
+    profile.name: profile for profile in (Profile(name="command", argv=("{python}", "-I", "-m", "client.worker")),)
 }

@@ -164,7 +164,7 @@ def due(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
 
 
 _SEATS = sql("""
-    SELECT p.id, a.name, t.name, a.profile, a.workspace, j.id, j.root,
+    SELECT p.id, a.id, a.name, t.name, a.profile, a.workspace, j.id, j.root, j.git_dir <> '',
         p.coordination = 'active' AND a.status = 'active' AND m.state = 'active'
     FROM member_runs p JOIN agents a ON a.id = p.agent_member_id JOIN memberships m ON m.id = p.membership_id
     JOIN teams t ON t.id = m.team_id JOIN projects j ON j.id = t.project_id
@@ -173,7 +173,7 @@ _SEATS = sql("""
 
 
 def seats(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
-    """place, who, team, profile, workspace policy, project, its folder, whether it takes sessions now."""
+    """place, agent, its name, team, profile, workspace policy, project, its folder, in git, takes sessions now."""
     return tx.rows(_SEATS, run_id=run_id)
 
 

@@ -18,9 +18,7 @@ _PAGE = sql(f"""
 """)  # noqa: S608
 
 
-def list_page(
-    tx: Tx, run_id: TeamRunId, *, state: EffectState | None, after: int, limit: int
-) -> Page[RuntimeEffect]:
+def list_page(tx: Tx, run_id: TeamRunId, *, state: EffectState | None, after: int, limit: int) -> Page[RuntimeEffect]:
     def load(a: int, m: int) -> list[tuple[Any, ...]]:
         return tx.rows(_PAGE, after=a, limit=m, run_id=run_id, state=state)
 

@@ -262,9 +262,7 @@ class Desk:
         await self._ask(asked)
 
     async def _settle(self, effect: RuntimeEffect, certainty: Certainty, readback: str) -> None:
-        await self._ask(
-            SettleEffect(effect_id=effect.id, sup_gen=self.sup_gen, certainty=certainty, readback=readback)
-        )
+        await self._ask(SettleEffect(effect_id=effect.id, sup_gen=self.sup_gen, certainty=certainty, readback=readback))
 
     async def _ask(self, request: Request[R]) -> R | None:
         """The answer; None when the world moved since it was looked at, which the next look sees."""

@@ -9,14 +9,22 @@ import attrs
 
 from client.protocol.agent import WorkspacePolicy
 from client.protocol.effect import RuntimeEffect
-from client.protocol.ids import OWN_RUN, MemberRunId, ProjectId, SessionId, SupGen, TeamRunId, UnixMs, WorkId
+from client.protocol.ids import (
+    OWN_RUN,
+    AgentMemberId,
+    MemberRunId,
+    ProjectId,
+    SessionId,
+    SupGen,
+    TeamRunId,
+    UnixMs,
+    WorkId,
+)
 from client.protocol.operation import MEMBER_OR_ABOVE, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
 from client.protocol.session import AgentSession
-from client.protocol.shape import ID, OPTIONAL_ID, VERSION, Bounds
+from client.protocol.shape import ID, OPTIONAL_ID, VERSION
 from client.protocol.team_run import TeamRun
-
-
 
 
 @attrs.frozen(kw_only=True)
@@ -118,12 +126,14 @@ class Seat:
     """
 
     member_run_id: MemberRunId
+    agent_member_id: AgentMemberId
     agent_name: str
     team_name: str
     profile: str
     workspace: WorkspacePolicy
     project_id: ProjectId
     root: str
+    in_git: bool
     takes_sessions: bool
     session: AgentSession | None
     launch: RuntimeEffect | None

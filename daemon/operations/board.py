@@ -241,24 +241,26 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
     items = [Due(work_id=w, work_version=v, session_id=s, session_gen=g) for w, v, s, g in rows]
     return DueList(
         items=items,
-        seats=[_seat(tx, run, *row) for row in facts.seats(tx, run.id)],
+        seats=[_seat(tx, run, row) for row in facts.seats(tx, run.id)],
         controls=effects.controls(tx, run.id),
         sup_gen=run.sup_gen,
         seq=facts.seq(tx),
     )
 
 
-def _seat(tx: Tx, run: TeamRun, *row: Any) -> Seat:
-    place, who, team, profile, workspace, project, root, takes = row
+def _seat(tx: Tx, run: TeamRun, row: tuple[Any, ...]) -> Seat:
+    place, agent, name, team, profile, workspace, project, root, in_git, takes = row
     session = sessions.open_of_place(tx, place)
     return Seat(
         member_run_id=place,
-        agent_name=who,
+        agent_member_id=agent,
+        agent_name=name,
         team_name=team,
         profile=profile,
         workspace=WorkspacePolicy(workspace),
         project_id=project,
         root=root,
+        in_git=bool(in_git),
         takes_sessions=bool(takes) and run.state is TeamRunState.RUNNING,
         session=session,
         launch=effects.launch_of(tx, session.id) if session else None,

@@ -69,19 +69,17 @@ def prepare(tx: Tx, call: Call, ask: PrepareEffect) -> RuntimeEffect | Refusal:
             return effect
     if refusal := admits(unsettled, EffectKind.LAUNCH) or launchable(found):
         return refusal
-    return _new(tx, call, found, run, EffectKind.LAUNCH, cwd=ask.cwd)
+    return _new(tx, call, found, EffectKind.LAUNCH, cwd=ask.cwd)
 
 
-def _new(
-    tx: Tx, call: Call, of: AgentSession, run: TeamRun, kind: EffectKind, *, cwd: str = "", reason: str = ""
-) -> RuntimeEffect:
+def _new(tx: Tx, call: Call, of: AgentSession, kind: EffectKind, *, cwd: str = "", reason: str = "") -> RuntimeEffect:
     made = RuntimeEffect(
         id=EffectId(new_id()),
         version=1,
         team_run_id=of.team_run_id,
         session_id=of.id,
         session_gen=of.session_gen,
-        sup_gen=SupGen(run.sup_gen),
+        sup_gen=SupGen(_run_of(tx, of).sup_gen),
         kind=kind,
         state=EffectState.PREPARED,
         certainty=Certainty.UNKNOWN,
@@ -272,4 +270,4 @@ def _controlled(tx: Tx, ask: CloseSession | InterruptSession) -> AgentSession | 
 def _control(tx: Tx, call: Call, of: AgentSession, kind: EffectKind, reason: str) -> RuntimeEffect | Refusal:
     if refusal := admits(effects.unsettled(tx, of.id), kind):
         return refusal
-    return _new(tx, call, of, _run_of(tx, of), kind, reason=reason)
+    return _new(tx, call, of, kind, reason=reason)

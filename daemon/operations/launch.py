@@ -15,6 +15,7 @@ from client.protocol.session import AgentSession
 from daemon.call import Call
 from daemon.operations import effect as operations
 from daemon.operations import find
+from providers.profiles import PROFILES
 from store.agent import AGENTS
 from store.effect import EFFECTS
 from store.project import PROJECTS
@@ -22,7 +23,6 @@ from store.session import SESSIONS
 from store.team import TEAMS
 from store.team_run import TEAM_RUNS
 from store.tx import Tx
-from providers.profiles import PROFILES
 
 
 @attrs.frozen
@@ -80,9 +80,7 @@ def _envelope(
     }
 
 
-def settle(
-    tx: Tx, call: Call, effect_id: EffectId, certainty: Certainty, readback: str
-) -> RuntimeEffect | Refusal:
+def settle(tx: Tx, call: Call, effect_id: EffectId, certainty: Certainty, readback: str) -> RuntimeEffect | Refusal:
     """What became of the process, as it was read at the door."""
     effect = EFFECTS.load(tx, effect_id)
     if effect is None:
