@@ -12,6 +12,7 @@ from client.protocol.operation import MEMBER_OR_ABOVE, READERS, SUPERVISOR, Effe
 from client.protocol.refusals import Code
 from client.protocol.shape import ID, VERSION, Bounds
 from client.protocol.team_run import TeamRun
+from client.protocol.work import Condition, Phase, Priority
 
 OPTIONAL_ID = Bounds(most=200, line=True)
 
@@ -55,6 +56,20 @@ class BoardMember:
     mail: int
 
 
+@attrs.frozen(kw_only=True)
+class BoardWork:
+    """A Work that is not closed; ``ready`` tells of an open one that it waits for nothing."""
+
+    work_id: WorkId
+    title: str
+    phase: Phase
+    condition: Condition
+    priority: Priority
+    owner: str
+    ready: bool
+    updated_at: UnixMs
+
+
 class AttentionKind(enum.StrEnum):
     """What somebody has to look at."""
 
@@ -80,8 +95,11 @@ class Attention:
 
 @attrs.frozen(kw_only=True)
 class Board:
+    """``works`` has the oldest of each phase that is not closed, fifty at most; ``counts`` has them all."""
+
     run: TeamRun
     counts: Counts
+    works: list[BoardWork]
     members: list[BoardMember]
     attention: list[Attention]
 

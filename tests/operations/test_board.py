@@ -78,6 +78,11 @@ async def test_team_run_board_ok(node: InProcessNode) -> None:
     assert node.rows() == before
     assert found.run == s.run
     assert found.counts == attrs.evolve(NOTHING, open=1, active=1, review=1, assigned=2, unassigned=1, ready=1)
+    assert [(each.title, each.phase, each.owner, each.ready) for each in found.works] == [
+        ("test it", Phase.REVIEW, s.cid.agent.name, False),
+        ("build it", Phase.ACTIVE, s.bob.agent.name, False),
+        ("rest", Phase.OPEN, "", True),
+    ]
     assert found.members == [
         BoardMember(
             member_run_id=who.place.id,
@@ -177,7 +182,7 @@ def test_a_summary_has_at_most_500_characters_and_is_no_json(names: list[str], n
         ended_at=None,
     )
     counts = Counts(**dict.fromkeys(attrs.asdict(NOTHING), numbers))
-    said = rules.summary(Board(run=run, counts=counts, members=members, attention=[]))
+    said = rules.summary(Board(run=run, counts=counts, works=[], members=members, attention=[]))
     assert len(said) <= 500
     with pytest.raises(ValueError, match=r".*"):
         json.loads(said)
