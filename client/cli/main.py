@@ -43,6 +43,7 @@ BY_HAND = {
         "Put a backup in the place of the database; the daemon must be stopped.",
     ),
     ("event", "watch"): ("watch", "Follow events as they are committed."),
+    ("work", "graph"): ("graph", "Draw the Works of a run and what they need of each other."),
     ("completion", ""): ("completion", "Print the shell completion for bash, zsh or fish."),
 }
 _HELP = {"-h", "--help", "help"}
@@ -177,7 +178,7 @@ def _operation(noun: str, verb: str, row: Verb, rest: list[str]) -> int:
         _, _, meaning = CODES["FRAME_TOO_LARGE"]
         lifted_by = f"give less than {arguments.LIMIT} bytes, these are {size}; put large content in a file and name it"
         return say.declined("FRAME_TOO_LARGE", "request", meaning, lifted_by, as_json=as_json)
-    return say.answered(noun, answer, welcome, key, as_json=as_json)
+    return say.answered(op, answer, welcome, key, as_json=as_json)
 
 
 def _help() -> str:

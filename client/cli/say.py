@@ -47,8 +47,8 @@ def dumps(value: object) -> str:
     return text if plain else json.dumps(value)
 
 
-def answered(noun: str, answer: dict[str, object], welcome: dict[str, object], key: str = "", *, as_json: bool) -> int:
-    """Say an answer, for eyes or for programs."""
+def answered(op: str, answer: dict[str, object], welcome: dict[str, object], key: str = "", *, as_json: bool) -> int:
+    """Say the answer to an operation, for eyes or for programs."""
     refusal = answer.get("refusal")
     if isinstance(refusal, dict):
         return refused(refusal, welcome, key, as_json=as_json)
@@ -56,9 +56,9 @@ def answered(noun: str, answer: dict[str, object], welcome: dict[str, object], k
     if as_json:
         out(dumps({"answer": body, "replayed": answer["replayed"], "seq": answer["seq"]}))
     else:
-        from client.cli.render import text
+        from client.cli.eyes import text
 
-        out(text(noun, body))
+        out(text(op, body))
     return _AGAIN if isinstance(body, dict) and body.get("timed_out") else 0
 
 
