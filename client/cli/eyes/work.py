@@ -82,24 +82,21 @@ def _boundary(shown: dict[str, Any]) -> Iterator[str]:
 
 def _gates(shown: dict[str, Any]) -> Iterator[str]:
     """Each criterion and named check, with what the last receipt answered."""
-    answers, checks = _answers(shown["receipts"])
-    for number, criterion in enumerate(shown["work"]["criteria"], 1):
+    work, last = shown["work"], json.loads(shown["receipts"][-1]["body"]) if shown["receipts"] else {}
+    for number, criterion in enumerate(work["criteria"], 1):
         first, *more = block(criterion, "     ") or ["     -"]
-        yield f"  {number}. {first.strip()}: {answers.get(criterion, 'not answered yet')}"
+        yield f"  {number}. {first.strip()}: {_answered(last.get('criteria', []), 'criterion', number, criterion)}"
         yield from more
-    for check in shown["work"]["checks"]:
+    for number, check in enumerate(work["checks"], 1):
         name, _, command = check.partition("=")
-        yield f"  check {clean(name)}: {clean(command)}: {checks.get(name, 'not answered yet')}"
+        yield f"  check {clean(name)}: {_answered(last.get('checks', []), 'check', number, name)}"
+        yield from block(command, "     ")
 
 
-def _answers(receipts: list[dict[str, Any]]) -> tuple[dict[str, str], dict[str, str]]:
-    if not receipts:
-        return {}, {}
-    body = json.loads(receipts[-1]["body"])
-    return (
-        {each["criterion"]: _answer(each) for each in body.get("criteria", ())},
-        {str(each.get("check", each.get("name", ""))): _answer(each) for each in body.get("checks", ())},
-    )
+def _answered(answers: list[dict[str, Any]], kind: str, number: int, wanted: str) -> str:
+    """What the last submission said; what was changed since then was not answered."""
+    each = answers[number - 1] if number <= len(answers) else {}
+    return _answer(each) if each.get(kind) == wanted else "not answered yet"
 
 
 def _answer(each: dict[str, Any]) -> str:
