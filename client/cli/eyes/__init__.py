@@ -9,10 +9,36 @@ from typing import Any
 
 from client.cli import render
 
+#: Verbs of a Work that answer it as it is now.
+_CHANGES = (
+    "accept",
+    "assign",
+    "block",
+    "cancel",
+    "claim",
+    "create",
+    "fail",
+    "hold",
+    "recover",
+    "redeliver",
+    "release",
+    "replace-dependencies",
+    "request-changes",
+    "resume",
+    "retarget",
+    "start",
+    "submit",
+    "unhold",
+    "update",
+)
 #: operation: module under client.cli.eyes. Each has ``lay(answer) -> str``.
 LAYOUTS = {
+    **dict.fromkeys((f"work.{verb}" for verb in _CHANGES), "changed"),
+    **dict.fromkeys(("message.answer", "message.ask", "message.reply", "message.send"), "sent"),
+    **dict.fromkeys(("message.ack", "message.claim", "message.respond"), "delivery"),
     "event.list": "events",
     "message.inbox": "inbox",
+    "message.list": "letters",
     "team-run.board": "board",
     "team-run.board-summary": "summary",
     "work.graph": "graph",
