@@ -27,6 +27,9 @@ COLUMNS = {
 _CUT = {"actor", "description", "git_dir", "kind", "name", "role", "root", "why"}
 _LEAST = 6
 _GAP = "  "
+#: Marks of our own that take one column: no reason to load the tables of all characters.
+NARROW = "…├─└│↓✓✗◆▶○·‖●"
+_OURS = str.maketrans(NARROW, "." * len(NARROW))
 #: Format characters that belong to words and emoji and move nothing on a screen: the two joiners.
 _JOINERS = "\u200c\u200d"
 
@@ -120,7 +123,7 @@ def padded(shown: str, wide: int) -> str:
 
 def width(shown: str) -> int:
     """Columns that a text takes on a screen."""
-    if shown.isascii():
+    if shown.isascii() or shown.translate(_OURS).isascii():
         return len(shown)
     from rich.cells import cell_len
 

@@ -72,7 +72,7 @@ def played(home: Home, daemon: Daemon) -> Generator[Played]:
     with own_shell(home) as hana, own_shell(home) as kiwi:
         for shell, folder in ((hana, project), (kiwi, workspace)):
             assert shell.types(f"{_SETUP}; cd {folder}").status == 0
-        names = Names(fixed={str(kiwi.pid): "<pid>", str(project): "~/export", str(workspace): "~/kiwi"})
+        names = Names(kiwi.pid, {str(project): "~/export", str(workspace): "~/kiwi"})
         yield play(PAGE.read_text(), {"hana": hana, "kiwi": kiwi}, names, Settled(operator, workspace))
     operator.client.sock.close()
 

@@ -24,7 +24,7 @@ _CHANGING = (
     (re.compile(rf"(?<= ){_TIME}\b"), "now"),
     (re.compile(r"\b(when|changed) {2,}"), r"\1  "),
     (re.compile(r"(?<=--cursor )\S+"), "<cursor>"),
-    (re.compile(r"(?<=start_ticks )( +)\d+"), r"\1<ticks>"),
+    (re.compile(r"^(pid|start_ticks)( +)\d+$", re.MULTILINE), r"\1\2<\1>"),
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<boot>"),
 )
 _NOUNS = {"team-run": "run"}
@@ -32,10 +32,14 @@ _NOUNS = {"team-run": "run"}
 
 @attrs.define
 class Names:
-    """Every id so far, and the name that stands for it: the noun, and which of its kind in the order of creation."""
+    """Every id so far, and the name that stands for it: the noun, and which of its kind in the order of creation.
 
+    ``pid`` is that of the shell that is bound; ``folders`` have their names from the start.
+    """
+
+    pid: int
+    folders: Mapping[str, str]
     ids: dict[str, str] = attrs.Factory(dict)
-    fixed: Mapping[str, str] = attrs.Factory(dict)
 
     def learn(self, operator: Operator) -> None:
         """Look at all that was committed."""
@@ -62,12 +66,12 @@ class Names:
 
     def real(self, command: str) -> str:
         """A command as it is typed."""
-        found = {name: id_ for id_, name in {**self.fixed, **self.ids}.items()}
+        found = {"<pid>": str(self.pid), **{name: id_ for id_, name in self.ids.items()}}
         return _NAMED.sub(lambda match: found[match[0]], command)
 
     def stable(self, said: str) -> str:
         """An answer as it stands on the page. Where there is room, what stands behind a name stays where it was."""
-        for id_, name in {**self.ids, **self.fixed}.items():
+        for id_, name in {**self.ids, **self.folders}.items():
             pattern = re.compile(rf"(?<![\w-]){re.escape(id_)}(?![\w-])( {{2,}})?(?=(\S)?)")
             said = pattern.sub(lambda match, id_=id_, name=name: _instead(match, id_, name), said)
         for pattern, name in _CHANGING:
