@@ -59,7 +59,7 @@ _STANDS = sql("""
 
 
 def stands(tx: Tx, run_id: TeamRunId, phase: str) -> list[tuple[Any, ...]]:
-    """The oldest Works of a phase: work, title, condition, priority, owner's name, since, whether it is ready."""
+    """The first Works of a phase: work, title, condition, priority, owner's name, since, whether it is ready."""
     return tx.rows(_STANDS, run_id=run_id, phase=phase)
 
 

@@ -95,7 +95,7 @@ class Attention:
 
 @attrs.frozen(kw_only=True)
 class Board:
-    """``works`` has the oldest of each phase that is not closed, fifty at most; ``counts`` has them all."""
+    """``works`` has fifty of each phase but closed, the most urgent first, then the oldest; ``counts`` has all."""
 
     run: TeamRun
     counts: Counts

@@ -7,6 +7,7 @@ as ``<work-1>``, in commands and answers alike.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
 
@@ -27,7 +28,6 @@ _CHANGING = (
     (re.compile(r"^(pid|start_ticks)( +)\d+$", re.MULTILINE), r"\1\2<\1>"),
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<boot>"),
 )
-_NOUNS = {"team-run": "run"}
 
 
 @attrs.define
@@ -45,7 +45,7 @@ class Names:
         """Look at all that was committed."""
         for event in operator.ask("event.list", limit=500)["items"]:
             noun, _, id_ = event["stream"].partition("/")
-            self._add(_NOUNS.get(noun, noun), id_)
+            self._add("run" if noun == "team-run" else noun, id_)
         for team in operator.ask("team.list")["items"]:
             self._add("node", team["node_id"])
         for run in operator.ask("team-run.list")["items"]:
@@ -72,14 +72,14 @@ class Names:
     def stable(self, said: str) -> str:
         """An answer as it stands on the page. Where there is room, what stands behind a name stays where it was."""
         for id_, name in {**self.ids, **self.folders}.items():
-            pattern = re.compile(rf"(?<![\w-]){re.escape(id_)}(?![\w-])( {{2,}})?(?=(\S)?)")
-            said = pattern.sub(lambda match, id_=id_, name=name: _instead(match, id_, name), said)
+            pattern = re.compile(rf"(?<![\w-]){re.escape(id_)}(?![\w-])( {{2,}})?")
+            said = pattern.sub(functools.partial(_instead, id_, name), said)
         for pattern, name in _CHANGING:
             said = pattern.sub(name, said)
         return "\n".join(line.rstrip() for line in said.splitlines())
 
 
-def _instead(match: re.Match[str], id_: str, name: str) -> str:
+def _instead(id_: str, name: str, match: re.Match[str]) -> str:
     return name + " " * max(len(id_) + len(match[1]) - len(name), 2) if match[1] else name
 
 
