@@ -13,7 +13,7 @@ def lay(page: dict[str, Any]) -> str:
     if not page["items"]:
         return "None."
     known = names.agents() if any(e["actor"].startswith("agent/") for e in page["items"]) else {}
-    rows = [("seq", "when", "record", "version", "what", "who")]
+    rows = [("seq", "when", "record", "v", "what", "who")]
     rows += [
         (str(e["seq"]), ago(e["at"]), clean(e["stream"]), str(e["version"]), clean(e["kind"]), _who(e["actor"], known))
         for e in page["items"]
