@@ -10,6 +10,7 @@ import attrs
 from client.protocol.ids import OWN_RUN, MemberRunId, SessionId, SupGen, TeamRunId, UnixMs, WorkId
 from client.protocol.operation import MEMBER_OR_ABOVE, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
+from client.protocol.session import SessionState
 from client.protocol.shape import ID, VERSION, Bounds
 from client.protocol.team_run import TeamRun
 from client.protocol.work import Condition, Phase, Priority
@@ -46,11 +47,14 @@ class Doing(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class BoardMember:
+    """``session`` is how its session that is not closed is, None where it has none."""
+
     member_run_id: MemberRunId
     name: str
     role: str
     number: int
     doing: Doing
+    session: SessionState | None
     work_id: WorkId | None
     work_title: str
     mail: int

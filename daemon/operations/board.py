@@ -25,6 +25,7 @@ from client.protocol.ids import MembershipId, UnixMs, WorkId
 from client.protocol.membership import MembershipRole
 from client.protocol.operation import Plane
 from client.protocol.refusals import Refusal
+from client.protocol.session import SessionState
 from client.protocol.team_run import TeamRun
 from client.protocol.work import Condition, Phase, Priority
 from daemon.call import Call
@@ -53,6 +54,7 @@ def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
                 name=name,
                 role=role,
                 number=number,
+                session=SessionState(session) if session else None,
                 doing=rules.doing(session, work[2] if work else "", work[3] if work else ""),
                 work_id=WorkId(work[0]) if work else None,
                 work_title=work[1] if work else "",

@@ -128,9 +128,9 @@ def test_the_board_says_where_the_run_stands_and_who_does_what(scene: Scene) -> 
         [scene.works["first"], "‖", "on", "hold", "first", "-", *lines[at + 2].split()[6:]],
     ]
     assert lines[at + 1].endswith(", urgent")
-    assert [line.split()[:4] for line in lines[lines.index("Members") + 1 :]] == [
-        [HANA, "host-1", "no", "session"],
-        ["kiwi", "member-1", "no", "session"],
+    assert [line.split()[:5] for line in lines[lines.index("Members") + 1 :]] == [
+        [HANA, "host-1", "no", "session", "-"],
+        ["kiwi", "member-1", "no", "session", "-"],
     ]
 
 

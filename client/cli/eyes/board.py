@@ -66,14 +66,17 @@ def _works(works: list[dict[str, Any]], all_of_them: int) -> list[str]:
 def _members(members: list[dict[str, Any]]) -> list[str]:
     rows: list[tuple[str, ...]] = []
     for member in members:
-        doing = member["doing"].replace("-", " ")
+        # A member without a session is absent; one whose Work is in review may be too.
+        doing = "-" if member["doing"] == "absent" else member["doing"].replace("-", " ")
+        session = member["session"]
         rows.append(
             (
                 clean(member["name"]),
                 f"{clean(member['role'])}-{member['number']}",
-                "no session" if doing == "absent" else doing,
+                f"session {session.replace('_', ' ')}" if session else "no session",
+                doing,
                 clean(member["work_title"]),
                 counted(member["mail"], "letter") + " unread" if member["mail"] else "",
             )
         )
-    return columns(rows, 3, "  ")
+    return columns(rows, 4, "  ")
