@@ -47,6 +47,22 @@ def members(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
     return tx.rows(_MEMBERS, run_id=run_id)
 
 
+_STANDS = sql("""
+    SELECT w.id, w.title, w.condition, w.priority, coalesce(a.name, ''), w.updated_at,
+        w.phase = 'open' AND w.condition = 'normal' AND NOT EXISTS
+            (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
+             WHERE e.work_id = w.id AND n.resolution IS NOT 'accepted')
+    FROM works w INDEXED BY works_by_standing
+    LEFT JOIN memberships m ON m.id = w.owner_id LEFT JOIN agents a ON a.id = m.agent_member_id
+    WHERE w.team_run_id = :run_id AND w.phase = :phase ORDER BY w.place LIMIT 50
+""")
+
+
+def stands(tx: Tx, run_id: TeamRunId, phase: str) -> list[tuple[Any, ...]]:
+    """The first Works of a phase: work, title, condition, priority, owner's name, since, whether it is ready."""
+    return tx.rows(_STANDS, run_id=run_id, phase=phase)
+
+
 _DOES = sql("""
     SELECT id, title, phase, condition FROM works
     WHERE owner_id = :owner_id AND team_run_id = :run_id AND phase IN ('active', 'review')

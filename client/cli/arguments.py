@@ -35,6 +35,8 @@ KEY: Field = (
 )
 #: The short form of some flags, where a verb has them.
 SHORT = {"-f": "--follow", "-n": "--lines"}
+#: Kinds of a flag that has no value. With one that stands ``instead``, nothing else has to be given.
+SWITCHES = {"bool", "switch", "instead"}
 _SHOWN = 40
 _DIGITS = 19
 
@@ -53,7 +55,7 @@ def parse(noun: str, verb: str, row: Verb, words: list[str]) -> tuple[dict[str, 
     _, effect, _, fields = row
     given = take(f"firm {noun} {verb}", with_options(effect, fields), words)
     options = {"key": given.pop("_key", None), "json": given.pop("_json", False)}
-    return _body(fields, given), options
+    return body(fields, given), options
 
 
 def with_options(effect: str, fields: tuple[Field, ...]) -> tuple[Field, ...]:
@@ -76,6 +78,8 @@ def take(command: str, fields: tuple[Field, ...], words: list[str]) -> dict[str,
             raise _no_flag(command, fields, word.partition("=")[0])
     given = {field[0]: _given(field, values) for field in fields if (values := getattr(found, field[0])) is not None}
     _stand(command, fields, given, [*found.WORDS, *words[end + 1 :]])
+    if any(field[2] == "instead" and field[0] in given for field in fields):
+        return given
     missing = [field for field in fields if field[3] and field[7] != "folder" and field[0] not in given]
     if missing:
         from client.cli.manual import signature
@@ -95,7 +99,7 @@ def _parser(command: str, fields: tuple[Field, ...]) -> argparse.ArgumentParser:
     short = {flag: letter for letter, flag in SHORT.items()}
     for name, flag, kind, *_ in fields:
         flags = [flag, short[flag]] if flag in short else [flag]
-        if kind in {"bool", "switch"}:
+        if kind in SWITCHES:
             parser.add_argument(*flags, dest=name, action="append_const", const=True)
             if kind == "bool":
                 parser.add_argument(f"--no-{flag[2:]}", dest=name, action="append_const", const=False)
@@ -115,7 +119,7 @@ def _unread(wrong: argparse.ArgumentError) -> Usage:
 def _given(field: Field, values: list[object]) -> object:
     """What a flag says in all; once is enough unless it lists."""
     _, flag, kind, _, _, _, many, _, _ = field
-    read = values if kind in {"bool", "switch"} else [_value(field, str(word)) for word in values]
+    read = values if kind in SWITCHES else [_value(field, str(word)) for word in values]
     if many:
         return read
     if len(read) > 1:
@@ -178,21 +182,21 @@ def _value(field: Field, word: str) -> object:
     return word
 
 
-def _body(fields: tuple[Field, ...], given: dict[str, object]) -> dict[str, object]:
+def body(fields: tuple[Field, ...], given: dict[str, object]) -> dict[str, object]:
     """What was given, with texts read from standard input where they are ``-`` and paths made absolute."""
-    body: dict[str, object] = {}
+    made: dict[str, object] = {}
     read = ""
     for name, flag, kind, required, _, choices, many, path, _ in fields:
         value = given.get(name)
         if path and (value is not None or (path == "folder" and required)):
-            body[name] = absolute(str("." if value is None else value))
+            made[name] = absolute(str("." if value is None else value))
         elif value == "-" and kind == "str" and not choices and not many:
             if read:
                 raise Usage(f"{read} and {flag} are both -", "only one text can be read from standard input")
-            read, body[name] = flag, _standard_input(flag)
+            read, made[name] = flag, _standard_input(flag)
         elif value is not None:
-            body[name] = value
-    return body
+            made[name] = value
+    return made
 
 
 def absolute(path: str) -> str:

@@ -13,7 +13,7 @@ from client import paths
 from client.cli import arguments, say
 from client.cli import ask as door
 from client.cli.arguments import Usage, Verb
-from client.cli.index import CODES, DIGEST, NOUNS
+from client.cli.index import DIGEST, NOUNS
 
 #: What people type most, in one word.
 ALIASES = {
@@ -43,6 +43,11 @@ BY_HAND = {
         "Put a backup in the place of the database; the daemon must be stopped.",
     ),
     ("event", "watch"): ("watch", "Follow events as they are committed."),
+    ("work", "graph"): ("graph", "Draw the Works of a run and what they need of each other."),
+    ("work", "submit"): (
+        "submit",
+        "Submit a Work with its evidence for review. Only acceptance makes it done.",
+    ),
     ("completion", ""): ("completion", "Print the shell completion for bash, zsh or fish."),
 }
 _HELP = {"-h", "--help", "help"}
@@ -174,10 +179,8 @@ def _operation(noun: str, verb: str, row: Verb, rest: list[str]) -> int:
     except door.Unavailable as gone:
         return say.unavailable(gone, key, as_json=as_json)
     except door.TooLarge as size:
-        _, _, meaning = CODES["FRAME_TOO_LARGE"]
-        lifted_by = f"give less than {arguments.LIMIT} bytes, these are {size}; put large content in a file and name it"
-        return say.declined("FRAME_TOO_LARGE", "request", meaning, lifted_by, as_json=as_json)
-    return say.answered(noun, answer, welcome, key, as_json=as_json)
+        return say.too_large(size, as_json=as_json)
+    return say.answered(op, answer, welcome, key, as_json=as_json)
 
 
 def _help() -> str:

@@ -6,7 +6,7 @@ import os
 import textwrap
 from collections.abc import Mapping
 
-from client.cli.arguments import KEY, SHORT, Field, leading, listing
+from client.cli.arguments import KEY, SHORT, SWITCHES, Field, leading, listing
 
 _METAVAR = {"int": "N", "float": "X"}
 
@@ -81,7 +81,7 @@ def _left(field: Field, first: Field | None) -> str:
     short = next((f"{s}, " for s, long in SHORT.items() if long == flag), "")
     if kind == "bool":
         return f"{flag}, --no-{flag[2:]}"
-    return short + flag if kind == "switch" else f"{short}{flag} {_metavar(field)}"
+    return short + flag if kind in SWITCHES else f"{short}{flag} {_metavar(field)}"
 
 
 def _right(field: Field, first: Field | None) -> str:

@@ -27,6 +27,9 @@ COLUMNS = {
 _CUT = {"actor", "description", "git_dir", "kind", "name", "role", "root", "why"}
 _LEAST = 6
 _GAP = "  "
+#: Marks of our own that take one column: no reason to load the tables of all characters.
+NARROW = "…├─└│↓✓✗◆▶○·‖●"
+_OURS = str.maketrans(NARROW, "." * len(NARROW))
 #: Format characters that belong to words and emoji and move nothing on a screen: the two joiners.
 _JOINERS = "\u200c\u200d"
 
@@ -94,9 +97,9 @@ def table(kind: str, rows: list[dict[str, Any]]) -> str:
     room = terminal()
     if room and not _shrink(columns, widths, room - len(_GAP) * (len(columns) - 1)):
         return "\n\n".join(fields({name: row.get(name) for name in columns}) for row in rows)
-    head = _GAP.join(_padded(name, wide) for name, wide in zip(columns, widths, strict=True)).rstrip()
+    head = _GAP.join(padded(name, wide) for name, wide in zip(columns, widths, strict=True)).rstrip()
     lines = [f"\x1b[1m{head}\x1b[0m" if styled() else head]
-    lines += [_GAP.join(_padded(c, w) for c, w in zip(line, widths, strict=True)).rstrip() for line in cells]
+    lines += [_GAP.join(padded(c, w) for c, w in zip(line, widths, strict=True)).rstrip() for line in cells]
     return "\n".join(lines)
 
 
@@ -110,7 +113,7 @@ def _shrink(columns: tuple[str, ...], widths: list[int], room: int) -> bool:
     return True
 
 
-def _padded(shown: str, wide: int) -> str:
+def padded(shown: str, wide: int) -> str:
     if width(shown) <= wide:
         return shown + " " * (wide - width(shown))
     while width(shown) > wide - 1:
@@ -120,7 +123,7 @@ def _padded(shown: str, wide: int) -> str:
 
 def width(shown: str) -> int:
     """Columns that a text takes on a screen."""
-    if shown.isascii():
+    if shown.isascii() or shown.translate(_OURS).isascii():
         return len(shown)
     from rich.cells import cell_len
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from client.cli import ask as door
-from client.cli.arguments import Usage
+from client.cli.arguments import LIMIT, Usage
 from client.cli.index import CODES, DIGEST
 
 UNAVAILABLE = "NODE_DAEMON_UNAVAILABLE"
@@ -47,18 +47,27 @@ def dumps(value: object) -> str:
     return text if plain else json.dumps(value)
 
 
-def answered(noun: str, answer: dict[str, object], welcome: dict[str, object], key: str = "", *, as_json: bool) -> int:
-    """Say an answer, for eyes or for programs."""
+def answered(
+    op: str,
+    answer: dict[str, object],
+    welcome: dict[str, object],
+    key: str = "",
+    *,
+    as_json: bool,
+    chosen: dict[str, object] | None = None,
+) -> int:
+    """Say the answer to an operation, for eyes or for programs. ``chosen`` is what the command itself decided."""
     refusal = answer.get("refusal")
     if isinstance(refusal, dict):
         return refused(refusal, welcome, key, as_json=as_json)
     body = answer["answer"]
     if as_json:
-        out(dumps({"answer": body, "replayed": answer["replayed"], "seq": answer["seq"]}))
+        whole = {"answer": body, "replayed": answer["replayed"], "seq": answer["seq"]}
+        out(dumps({**whole, "chosen": chosen} if chosen else whole))
     else:
-        from client.cli.render import text
+        from client.cli.eyes import text
 
-        out(text(noun, body))
+        out(text(op, body))
     return _AGAIN if isinstance(body, dict) and body.get("timed_out") else 0
 
 
@@ -77,6 +86,12 @@ def declined(code: str, about: str, meaning: str, lifted_by: str, *, as_json: bo
     """Say a refusal of the command line's own, in the shape of the daemon's."""
     status, retry = CODES[code][:2] if code in CODES else _OWN.get(code, (1, "never"))
     return _say(_whole(code, about, meaning, lifted_by, retry), "", status, as_json=as_json)
+
+
+def too_large(size: door.TooLarge, *, as_json: bool) -> int:
+    _, _, meaning = CODES["FRAME_TOO_LARGE"]
+    lifted_by = f"give less than {LIMIT} bytes, these are {size}; put large content in a file and name it"
+    return declined("FRAME_TOO_LARGE", "request", meaning, lifted_by, as_json=as_json)
 
 
 def misused(wrong: Usage, *, as_json: bool) -> int:

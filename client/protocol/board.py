@@ -22,9 +22,10 @@ from client.protocol.ids import (
 )
 from client.protocol.operation import MEMBER_OR_ABOVE, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
-from client.protocol.session import AgentSession
+from client.protocol.session import AgentSession, SessionState
 from client.protocol.shape import ID, OPTIONAL_ID, VERSION
 from client.protocol.team_run import TeamRun
+from client.protocol.work import Condition, Phase, Priority
 
 
 @attrs.frozen(kw_only=True)
@@ -56,14 +57,31 @@ class Doing(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class BoardMember:
+    """``session`` is how its session that is not closed is, None where it has none."""
+
     member_run_id: MemberRunId
     name: str
     role: str
     number: int
     doing: Doing
+    session: SessionState | None
     work_id: WorkId | None
     work_title: str
     mail: int
+
+
+@attrs.frozen(kw_only=True)
+class BoardWork:
+    """A Work that is not closed; ``ready`` tells of an open one that it waits for nothing."""
+
+    work_id: WorkId
+    title: str
+    phase: Phase
+    condition: Condition
+    priority: Priority
+    owner: str
+    ready: bool
+    updated_at: UnixMs
 
 
 class AttentionKind(enum.StrEnum):
@@ -91,8 +109,11 @@ class Attention:
 
 @attrs.frozen(kw_only=True)
 class Board:
+    """``works`` has fifty of each phase but closed, the most urgent first, then the oldest; ``counts`` has all."""
+
     run: TeamRun
     counts: Counts
+    works: list[BoardWork]
     members: list[BoardMember]
     attention: list[Attention]
 

@@ -13,6 +13,7 @@ from client.protocol.board import (
     AttentionList,
     Board,
     BoardMember,
+    BoardWork,
     Due,
     DueList,
     ListAttention,
@@ -26,7 +27,9 @@ from client.protocol.ids import MembershipId, UnixMs, WorkId
 from client.protocol.membership import MembershipRole
 from client.protocol.operation import Plane
 from client.protocol.refusals import Refusal
+from client.protocol.session import SessionState
 from client.protocol.team_run import TeamRun, TeamRunState
+from client.protocol.work import Condition, Phase, Priority
 from daemon.call import Call
 from daemon.kernel import board as rules
 from daemon.kernel.team_run import fenced, goes_on
@@ -55,6 +58,7 @@ def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
                 name=name,
                 role=role,
                 number=number,
+                session=SessionState(session) if session else None,
                 doing=rules.doing(session, work[2] if work else "", work[3] if work else ""),
                 work_id=WorkId(work[0]) if work else None,
                 work_title=work[1] if work else "",
@@ -62,7 +66,26 @@ def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
             )
         )
     counted = rules.counts(facts.standings(tx, run.id), facts.ready(tx, run.id))
-    return Board(run=run, counts=counted, members=members, attention=_attention(tx, call, run))
+    attention = _attention(tx, call, run)
+    return Board(run=run, counts=counted, works=_works(tx, run), members=members, attention=attention)
+
+
+def _works(tx: Tx, run: TeamRun) -> list[BoardWork]:
+    """What somebody has to look at first comes first."""
+    return [
+        BoardWork(
+            work_id=WorkId(work),
+            title=title,
+            phase=phase,
+            condition=Condition(condition),
+            priority=Priority(priority),
+            owner=owner,
+            ready=bool(ready),
+            updated_at=UnixMs(since),
+        )
+        for phase in (Phase.REVIEW, Phase.ACTIVE, Phase.OPEN)
+        for work, title, condition, priority, owner, since, ready in facts.stands(tx, run.id, phase.value)
+    ]
 
 
 def summary(tx: Tx, call: Call, ask: ShowSummary) -> Summary | Refusal:

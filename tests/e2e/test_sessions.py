@@ -108,6 +108,17 @@ def test_a_member_works_in_its_own_shell(stage: Stage) -> None:
     assert (attempt["custody"], attempt["session_id"]) == ("completed", stage.session["id"])
 
 
+def test_a_submission_says_what_the_workspace_decided_and_can_be_asked_again(stage: Stage, tmp_path: Path) -> None:
+    """There is no repository where Bob stands: only a report. The same key gets the first answer."""
+    work = stage.working()
+    stage.shell.types(f"export GIT_CEILING_DIRECTORIES={tmp_path.parent}; cd {tmp_path}")
+    line = f"firm work submit {work} --expected-version 3 --result-summary done --idempotency-key k --json"
+    first, again = stage.shell.types(line).json, stage.shell.types(line).json
+    assert first["answer"]["phase"] == "review"
+    assert (first["chosen"], first["replayed"]) == ({"report_only": True}, False)
+    assert again == {**first, "replayed": True}
+
+
 def test_a_shell_that_ends_ends_its_session(stage: Stage) -> None:
     """What it held is orphaned, its Work stays its own, and the Host is told once."""
     work = stage.working()

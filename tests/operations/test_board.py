@@ -24,8 +24,8 @@ from client.protocol.ids import MemberRunId, SupGen, TeamId, TeamRef, TeamRunId,
 from client.protocol.operation import Plane
 from client.protocol.session import ReportSession, SessionCause, SessionState
 from client.protocol.team_run import CreateTeamRun, TeamRun, TeamRunState
-from client.protocol.work import Condition, Phase, Resolution
-from client.protocol.work_asks import BlockWork, HoldWork
+from client.protocol.work import Condition, Phase, Priority, Resolution
+from client.protocol.work_asks import BlockWork, CancelWork, HoldWork
 from daemon.kernel import board as rules
 from daemon.kernel.work import LEGAL, Standing
 from store import board as facts
@@ -78,6 +78,11 @@ async def test_team_run_board_ok(node: InProcessNode) -> None:
     assert node.rows() == before
     assert found.run == s.run
     assert found.counts == attrs.evolve(NOTHING, open=1, active=1, review=1, assigned=2, unassigned=1, ready=1)
+    assert [(each.title, each.phase, each.owner, each.ready) for each in found.works] == [
+        ("test it", Phase.REVIEW, s.cid.agent.name, False),
+        ("build it", Phase.ACTIVE, s.bob.agent.name, False),
+        ("rest", Phase.OPEN, "", True),
+    ]
     assert found.members == [
         BoardMember(
             member_run_id=who.place.id,
@@ -85,6 +90,7 @@ async def test_team_run_board_ok(node: InProcessNode) -> None:
             role=role,
             number=number,
             doing=what,
+            session=SessionState.IDLE,
             work_id=work.id if work else None,
             work_title=work.title if work else "",
             mail=waits,
@@ -98,6 +104,33 @@ async def test_team_run_board_ok(node: InProcessNode) -> None:
     assert [(each.kind, each.about) for each in found.attention] == [(AttentionKind.REVIEW, f"work/{review.id}")]
     for who in (s.ann, s.bob):
         assert (await ok(s, who, ShowBoard())).counts == found.counts
+
+
+async def test_a_work_on_hold_or_behind_another_is_not_ready_on_the_board(
+    node: InProcessNode,
+) -> None:
+    """The most urgent first, then the oldest; closed ones are only counted."""
+    s = await stage(node)
+    first, held = await s.work("first"), await s.work("held")
+    await s.work("waits", prerequisite_work_ids=[first.id], priority=Priority.URGENT)
+    await ok(s, s.ann, HoldWork(work_id=held.id, expected_version=1, reason="later"))
+    gone = await s.work("gone")
+    await ok(s, s.ann, CancelWork(work_id=gone.id, expected_version=1, reason="no"))
+    found = [(each.title, each.condition, each.ready) for each in (await board(s)).works]
+    assert found == [
+        ("waits", Condition.NORMAL, False),
+        ("first", Condition.NORMAL, True),
+        ("held", Condition.ON_HOLD, False),
+    ]
+
+
+async def test_a_board_has_fifty_works_of_a_phase_and_counts_all(node: InProcessNode) -> None:
+    s = await stage(node)
+    for n in range(52):
+        await s.work(f"work {n}")
+    found = await board(s)
+    assert [each.title for each in found.works] == [f"work {n}" for n in range(50)]
+    assert found.counts.open == 52
 
 
 async def test_team_run_board_not_found(node: InProcessNode) -> None:
@@ -157,6 +190,7 @@ def test_a_summary_has_at_most_500_characters_and_is_no_json(names: list[str], n
             role="member",
             number=n + 1,
             doing=Doing.AWAITING_REVIEW,
+            session=None,
             work_id=None,
             work_title="",
             mail=0,
@@ -177,7 +211,7 @@ def test_a_summary_has_at_most_500_characters_and_is_no_json(names: list[str], n
         ended_at=None,
     )
     counts = Counts(**dict.fromkeys(attrs.asdict(NOTHING), numbers))
-    said = rules.summary(Board(run=run, counts=counts, members=members, attention=[]))
+    said = rules.summary(Board(run=run, counts=counts, works=[], members=members, attention=[]))
     assert len(said) <= 500
     with pytest.raises(ValueError, match=r".*"):
         json.loads(said)

@@ -11,7 +11,7 @@ from typing import Any
 from client import paths
 from client.cli import ask as door
 from client.cli import say
-from client.cli.arguments import KEY, Field, leading, with_options
+from client.cli.arguments import KEY, SWITCHES, Field, leading, with_options
 from client.cli.index import DIGEST, NOUNS
 from client.cli.main import ALIASES, BY_HAND, known_verbs, load, verbs_of
 
@@ -113,7 +113,7 @@ def _fields(noun: str, verb: str) -> tuple[Field, ...]:
 
 
 def _of_verb(fields: tuple[Field, ...], rest: list[str], begun: str) -> list[str]:
-    valued = {field[1]: field for field in fields if field[2] not in {"bool", "switch"}}
+    valued = {field[1]: field for field in fields if field[2] not in SWITCHES}
     flag, joined, _ = begun.partition("=")
     if joined and flag in valued:
         return [f"{flag}={value}" for value in _values(valued[flag])]

@@ -1,0 +1,82 @@
+"""``firm board``: where a run stands, what somebody has to look at, its Works by phase, its members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from client.cli.eyes import standing
+from client.cli.eyes.sheet import block, clean, columns, counted, cut, section
+from client.cli.render import ago, terminal
+
+#: What is counted, and the words for it; nothing is said of what there is none of.
+_COUNTS = (
+    ("review", "in review"),
+    ("active", "active"),
+    ("blocked", "blocked"),
+    ("on_hold", "on hold"),
+    ("open", "open"),
+    ("ready", "ready"),
+    ("unassigned", "nobody's"),
+    ("accepted", "accepted"),
+    ("cancelled", "cancelled"),
+    ("failed", "failed"),
+)
+_PHASES = ("review", "active", "open")
+
+
+def lay(board: dict[str, Any]) -> str:
+    run, counts = board["run"], board["counts"]
+    said = [f"{counts[name]} {words}" for name, words in _COUNTS if counts[name]]
+    title = f"Run {run['id']}: {run['state']}, version {run['version']}, begun {ago(run['created_at'])}"
+    objective = f". {clean(run['objective'])}" if run["objective"] else ""
+    lines = [cut(title + objective, terminal() or 200)]
+    lines += [f"Works: {', '.join(said) or 'none'}"]
+    lines += section("Recovery", block(run["recovery"]))
+    lines += section("Attention", _attention(board["attention"]))
+    for phase in _PHASES:
+        works = [work for work in board["works"] if work["phase"] == phase]
+        lines += section(f"Works {'in review' if phase == 'review' else phase}", _works(works, counts[phase]))
+    return "\n".join([*lines, *section("Members", _members(board["members"]))])
+
+
+def _attention(items: list[dict[str, Any]]) -> Iterator[str]:
+    """What there is to look at, and below it what lifts it: commands are copied, so they are never cut."""
+    for item in items:
+        yield from block(f"{item['what']}, {ago(item['since'])}")
+        yield f"    {clean(item['lifted_by'])}"
+
+
+def _works(works: list[dict[str, Any]], all_of_them: int) -> list[str]:
+    rows = [
+        (
+            work["work_id"],
+            standing.marked(standing.word(work, standing.READY if work["ready"] else standing.WAITING)),
+            clean(work["title"]),
+            clean(work["owner"]),
+            ago(work["updated_at"]) + ("" if work["priority"] == "normal" else f", {work['priority']}"),
+        )
+        for work in works
+    ]
+    left = all_of_them - len(works)
+    more = [f"  and {counted(left, 'more', 'more')}: firm work list shows them"] if left > 0 else []
+    return [*columns(rows, 2, "  "), *more]
+
+
+def _members(members: list[dict[str, Any]]) -> list[str]:
+    rows: list[tuple[str, ...]] = []
+    for member in members:
+        # A member without a session is absent; one whose Work is in review may be too.
+        doing = "-" if member["doing"] == "absent" else member["doing"].replace("-", " ")
+        session = member["session"]
+        rows.append(
+            (
+                clean(member["name"]),
+                f"{clean(member['role'])}-{member['number']}",
+                f"session {session.replace('_', ' ')}" if session else "no session",
+                doing,
+                clean(member["work_title"]),
+                counted(member["mail"], "letter") + " unread" if member["mail"] else "",
+            )
+        )
+    return columns(rows, 4, "  ")
