@@ -32,6 +32,7 @@ from daemon.instance import Doors
 from daemon.peer import BOUNDARY
 from daemon.relay import Relay
 from daemon.socket import Counts
+from daemon.terminals import Terminals
 from daemon.waiting import wait, watch
 from store import agent as agents
 from store import quarantine
@@ -39,6 +40,7 @@ from store import team as teams
 from store.database import StorageFault, Store
 from store.maintenance import Opened, back_up
 from store.tx import Tx
+from supervisor.desk import Means
 
 T = TypeVar("T")
 
@@ -56,6 +58,7 @@ class Live:
     started_at: UnixMs
     counts: Counts
     stopping: trio.Event
+    means: Means | None = None
 
     @property
     def answers(self) -> Mapping[str, Callable[[Call, Any], Any]]:
@@ -64,6 +67,8 @@ class Live:
             "node.backup": self.back_up,
             "node.status": self.status,
             "node.stop": self.stop,
+            "session.sweep": Terminals(self.store, self.means).sweep,
+            "session.terminal": Terminals(self.store, self.means).show,
         }
 
     @property

@@ -105,6 +105,8 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
     notifier = Notifier(config.environment)
     store = Store(config.database, crash=crash_at(config.crash_at))
     store.committed, store.ended = relay.announce, health.batch_ended
+    door = doors.member.path
+    tools = means(door.parent / "tmux", config.environment, socket=door)
     live = Live(
         store=store,
         relay=relay,
@@ -115,11 +117,11 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
         started_at=now(),
         counts=counts,
         stopping=stopping,
+        means=tools,
     )
     dispatcher = Dispatcher(store, live.answers, live.streams)
     call = _caller(opened, secrets[1])
     own = functools.partial(call, Peer(Plane.OPERATOR, "node", os.getpid()))
-    door = doors.member.path
     launches = Launches(
         store=store,
         relay=relay,
@@ -127,7 +129,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
         environment=environment(config.environment, firm_bin=config.firm_bin, socket=door),
     )
     server = _server(config, secrets[0], live, dispatcher, call, launches)
-    loops = Loops(dispatcher, relay, own, means(door.parent / "tmux", config.environment, socket=door))
+    loops = Loops(dispatcher, relay, own, tools)
     try:
         async with trio.open_nursery() as services:
             await services.start(store.serve)

@@ -51,6 +51,14 @@ def open_of_run(tx: Tx, run_id: TeamRunId) -> list[AgentSession]:
     return SESSIONS.many(tx, _OPEN_OF_RUN, run_id=run_id)
 
 
+_DRIVEN = SESSIONS.select("WHERE state <> 'closed' AND driver = 'host_driven' ORDER BY n LIMIT 1")
+
+
+def driven(tx: Tx) -> AgentSession | None:
+    """A session of a supervisor that is not closed, in any run."""
+    return SESSIONS.one(tx, _DRIVEN)
+
+
 _PROVEN = sql("""
     SELECT pid, start_ticks, id FROM sessions WHERE pid > 0 AND state <> 'closed' AND boot_id = :boot_id
 """)

@@ -19,7 +19,7 @@ from client.protocol.ids import (
     TeamRunId,
     UnixMs,
 )
-from client.protocol.operation import HOST_OR_OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
+from client.protocol.operation import HOST_OR_OPERATOR, OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
 from client.protocol.shape import ID, LABEL, LINE, OPTIONAL_ID, PAGE, PATH, TEXT, VERSION, Bounds
 
@@ -160,6 +160,34 @@ class InterruptSession(Request[RuntimeEffect]):
     reason: Annotated[str, "why, for the record", LABEL] = ""
 
 
+@attrs.frozen(kw_only=True)
+class Terminal:
+    """``argv`` shows the terminal to a person, who cannot type into it; ``screen`` is what it shows now."""
+
+    session_id: SessionId
+    argv: list[str]
+    screen: str
+
+
+@attrs.frozen(kw_only=True)
+class ShowTerminal(Request[Terminal]):
+    """Show what stands on the terminal of a member's process, and how to look on."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+
+
+@attrs.frozen(kw_only=True)
+class Swept:
+    """``left`` are the processes below our terminals that did not end."""
+
+    left: list[int]
+
+
+@attrs.frozen(kw_only=True)
+class SweepSessions(Request[Swept]):
+    """End what holds the terminals, with everything still below it; refused while a session needs it."""
+
+
 _FIND = (Code.NOT_FOUND, Code.ROW_QUARANTINED)
 _W = Effect.WRITE
 _SUP = (*_FIND, Code.SUPERVISOR_GENERATION_FENCED)
@@ -190,4 +218,18 @@ OPERATIONS = (
     ),
     Operation("session.close", CloseSession, planes=HOST_OR_OPERATOR, effect=_W, refuses=_CONTROL),
     Operation("session.interrupt", InterruptSession, planes=HOST_OR_OPERATOR, effect=_W, refuses=_CONTROL),
+    Operation(
+        "session.sweep",
+        SweepSessions,
+        planes=OPERATOR,
+        effect=Effect.LIVE,
+        refuses=(Code.PROVIDER_UNREACHABLE, Code.SESSION_LIVE),
+    ),
+    Operation(
+        "session.terminal",
+        ShowTerminal,
+        planes=HOST_OR_OPERATOR,
+        effect=Effect.LIVE,
+        refuses=(*_FIND, Code.INVALID_STATE_TRANSITION, Code.PROVIDER_UNREACHABLE),
+    ),
 )

@@ -67,6 +67,7 @@ class Code(enum.StrEnum):
     PREREQUISITE_INVALID = "PREREQUISITE_INVALID"
     PROCESS_UNPROVEN = "PROCESS_UNPROVEN"
     PROTOCOL_UNSUPPORTED = "PROTOCOL_UNSUPPORTED"
+    PROVIDER_UNREACHABLE = "PROVIDER_UNREACHABLE"
     QUEUE_FULL = "QUEUE_FULL"
     RECEIPT_CHAIN_BROKEN = "RECEIPT_CHAIN_BROKEN"
     RECIPIENT_UNKNOWN = "RECIPIENT_UNKNOWN"
@@ -153,6 +154,7 @@ ROWS: Mapping[Code, Row] = {
     Code.PREREQUISITE_INVALID: Row(409, 1, _REREAD, "A prerequisite cannot be one."),
     Code.PROCESS_UNPROVEN: Row(409, 1, _REREAD, "The process cannot be proven to be the one that is meant."),
     Code.PROTOCOL_UNSUPPORTED: Row(400, 2, _NEVER, "The two sides speak different protocol versions."),
+    Code.PROVIDER_UNREACHABLE: Row(503, 3, _SAME, "What holds the terminals does not answer."),
     Code.QUEUE_FULL: Row(429, 3, _SAME, "Too much mail waits for this member already."),
     Code.RECEIPT_CHAIN_BROKEN: Row(500, 5, _REREAD, "A receipt of this Work is missing, doubled or altered."),
     Code.RECIPIENT_UNKNOWN: Row(404, 1, _REREAD, "Nobody of that name can receive mail here; nothing was stored."),

@@ -1,6 +1,6 @@
 """Generated from the operation table by ``.ci/generate``; do not edit."""
 
-DIGEST = '8727e140df1f56d5'
+DIGEST = '1e612393a5fb0b6b'
 
 # noun: help
 NOUNS = {
@@ -66,6 +66,7 @@ CODES = {
     'PREREQUISITE_INVALID': (1, 'reread', 'A prerequisite cannot be one.'),
     'PROCESS_UNPROVEN': (1, 'reread', 'The process cannot be proven to be the one that is meant.'),
     'PROTOCOL_UNSUPPORTED': (2, 'never', 'The two sides speak different protocol versions.'),
+    'PROVIDER_UNREACHABLE': (3, 'same', 'What holds the terminals does not answer.'),
     'QUEUE_FULL': (3, 'same', 'Too much mail waits for this member already.'),
     'RECEIPT_CHAIN_BROKEN': (5, 'reread', 'A receipt of this Work is missing, doubled or altered.'),
     'RECIPIENT_UNKNOWN': (1, 'reread', 'Nobody of that name can receive mail here; nothing was stored.'),

@@ -84,6 +84,21 @@ VERBS = {
             ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
         ),
     ),
+    'sweep': (
+        'session.sweep',
+        'live',
+        'End what holds the terminals, with everything still below it; refused while a session needs it.',
+        (
+        ),
+    ),
+    'terminal': (
+        'session.terminal',
+        'live',
+        "Show what stands on the terminal of a member's process, and how to look on.",
+        (
+            ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
+        ),
+    ),
     'token': (
         'session.token',
         'read',

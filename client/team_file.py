@@ -1,0 +1,282 @@
+"""The team file: who is in a team, what a run of it is to do. Read, checked, and described for editors.
+
+One table of fields says what may stand where; the reader, its errors and the JSON Schema are all read from it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+#: The Host that is the person at this machine.
+ME = "me"
+
+
+@attrs.frozen
+class Field:
+    """``kind`` is str or list (of texts)."""
+
+    name: str
+    kind: type
+    help: str
+    required: bool = False
+    choices: tuple[str, ...] = ()
+
+
+_CEILINGS = ("read_only", "workspace_write", "full_access")
+_PRIORITIES = ("low", "normal", "high", "urgent")
+#: Table, whether there may be several, and its fields.
+TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
+    "team": (
+        False,
+        (
+            Field("name", str, "what people call the team", required=True),
+            Field("host", str, f"the member that accepts Works, or {ME!r}: the person at this machine", required=True),
+            Field("project", str, "the folder it works in, seen from this file; that of the file when absent"),
+            Field("description", str, "what the team is for"),
+            Field("objective", str, "what this run is to reach"),
+        ),
+    ),
+    "member": (
+        True,
+        (
+            Field("name", str, "what people call it", required=True),
+            Field("profile", str, "which program runs it; command when absent"),
+            Field("role", str, "what it does, such as builder"),
+            Field("description", str, "what it is for"),
+            Field("model", str, "which model it prefers"),
+            Field("workspace", str, "where it works", choices=("worktree", "shared")),
+            Field("ceiling", str, "the most it may be allowed", choices=_CEILINGS),
+        ),
+    ),
+    "work": (
+        True,
+        (
+            Field("key", str, "how other Works of this file name it", required=True),
+            Field("title", str, "what is to be done, in one line; no two Works have the same", required=True),
+            Field("context", str, "why, and what one needs to know; for the profile command, the program"),
+            Field("criteria", list, "what is looked at before it is accepted, one a line", required=True),
+            Field("needs", list, "keys of the Works that have to be accepted before"),
+            Field("assign", str, "the member that answers for it; without it any member may claim it"),
+            Field("priority", str, "how urgent", choices=_PRIORITIES),
+            Field("check", list, "command lines that have to pass on what is submitted"),
+        ),
+    ),
+}
+
+
+class Wrong(Exception):
+    """The file cannot be used. Says where, and what to write instead."""
+
+    def __init__(self, path: str, line: int, field: str, what: str) -> None:
+        super().__init__(f"{path}:{line}: {field}: {what}" if field else f"{path}:{line}: {what}")
+
+
+@attrs.frozen(kw_only=True)
+class Member:
+    name: str
+    profile: str = "command"
+    role: str = ""
+    description: str = ""
+    model: str = ""
+    workspace: str = "worktree"
+    ceiling: str = "workspace_write"
+
+
+@attrs.frozen(kw_only=True)
+class Work:
+    key: str
+    title: str
+    criteria: list[str]
+    context: str = ""
+    needs: list[str] = attrs.Factory(list)
+    assign: str = ""
+    priority: str = "normal"
+    check: list[str] = attrs.Factory(list)
+
+
+@attrs.frozen(kw_only=True)
+class TeamFile:
+    """``works`` stand so that each comes after those that it needs."""
+
+    name: str
+    host: str
+    project: str
+    description: str
+    objective: str
+    members: list[Member]
+    works: list[Work]
+
+
+def read(path: str, text: str) -> TeamFile:
+    """Raises ``Wrong``. ``path`` is only for its words."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        said = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(error))
+        what, line = (said[1], int(said[2])) if said else (str(error), text.count("\n") + 1)
+        raise Wrong(path, line, "", f"not TOML: {what}") from None
+    return _Reader(path, text).file(found)
+
+
+@attrs.frozen
+class _Reader:
+    path: str
+    text: str
+
+    def file(self, found: dict[str, Any]) -> TeamFile:
+        for name in found:
+            if name not in TABLES:
+                raise Wrong(self.path, self._line(name), name, f"there is no such table; use {_all(TABLES)}")
+        team = self._table("team", found.get("team"), 0)
+        members = [Member(**self._table("member", row, n)) for n, row in enumerate(self._rows("member", found))]
+        works = [Work(**self._table("work", row, n)) for n, row in enumerate(self._rows("work", found))]
+        self._unlike("member", "name", [member.name for member in members])
+        for field in ("key", "title"):
+            self._unlike("work", field, [getattr(work, field) for work in works])
+        self._names(team, members, works)
+        return TeamFile(
+            name=team["name"],
+            host=team["host"],
+            project=team.get("project", "."),
+            description=team.get("description", ""),
+            objective=team.get("objective", ""),
+            members=members,
+            works=self._ordered(works),
+        )
+
+    def _rows(self, name: str, found: dict[str, Any]) -> list[Any]:
+        rows = found.get(name, [])
+        if not isinstance(rows, list):
+            raise Wrong(self.path, self._line(name), name, f"write [[{name}]], with two brackets: there may be several")
+        return rows
+
+    def _table(self, name: str, row: object, number: int) -> dict[str, Any]:
+        several, fields = TABLES[name]
+        if not isinstance(row, dict):
+            shown = f"[[{name}]]" if several else f"[{name}]"
+            raise Wrong(self.path, 1, name, f"write a table {shown}")
+        known = {field.name: field for field in fields}
+        for key in row:
+            if key not in known:
+                line = self._line(name, number, key)
+                raise Wrong(self.path, line, f"{name}.{key}", f"no such field; use {_all(known)}")
+        for field in fields:
+            self._field(name, number, field, row)
+        return row
+
+    def _field(self, name: str, number: int, field: Field, row: dict[str, Any]) -> None:
+        where, value = f"{name}.{field.name}", row.get(field.name)
+        if value is None:
+            if field.required:
+                raise Wrong(self.path, self._line(name, number), where, f"is missing: {field.help}")
+            return
+        line = self._line(name, number, field.name)
+        if field.kind is list:
+            if not isinstance(value, list) or not all(isinstance(each, str) and each.strip() for each in value):
+                raise Wrong(self.path, line, where, 'write a list of texts, as ["one", "two"]')
+        elif not isinstance(value, str):
+            raise Wrong(self.path, line, where, "write a text in quotes")
+        elif field.required and not value.strip():
+            raise Wrong(self.path, line, where, f"is empty: {field.help}")
+        if field.choices and value not in field.choices:
+            raise Wrong(self.path, line, where, f"use {_all(field.choices)}")
+        if field.required and value == []:
+            raise Wrong(self.path, line, where, f"is empty: {field.help}")
+
+    def _unlike(self, table: str, field: str, values: list[str]) -> None:
+        for number, value in enumerate(values):
+            if value in values[:number]:
+                raise Wrong(self.path, self._line(table, number, field), f"{table}.{field}", f"{value!r} stands twice")
+
+    def _names(self, team: dict[str, Any], members: list[Member], works: list[Work]) -> None:
+        """Every name that is used is one that is there."""
+        names, keys = [member.name for member in members], [work.key for work in works]
+        if team["host"] not in {ME, *names}:
+            raise Wrong(self.path, self._line("team", 0, "host"), "team.host", f"use {_all([ME, *names])}")
+        for number, work in enumerate(works):
+            if work.assign and work.assign not in names:
+                line = self._line("work", number, "assign")
+                raise Wrong(self.path, line, "work.assign", f"there is no member {work.assign!r}; use {_all(names)}")
+            for need in work.needs:
+                if need not in keys or need == work.key:
+                    line = self._line("work", number, "needs")
+                    raise Wrong(self.path, line, "work.needs", f"there is no other work with the key {need!r}")
+
+    def _ordered(self, works: list[Work]) -> list[Work]:
+        left, done = list(works), list[Work]()
+        placed: set[str] = set()
+        while left:
+            ready = [work for work in left if placed >= set(work.needs)]
+            if not ready:
+                number = works.index(left[0])
+                circle = " and ".join(repr(work.key) for work in left[:5])
+                line = self._line("work", number, "needs")
+                raise Wrong(self.path, line, "work.needs", f"{circle} wait for each other")
+            done += ready
+            placed |= {work.key for work in ready}
+            left = [work for work in left if work.key not in placed]
+        return done
+
+    def _line(self, table: str, number: int = 0, field: str = "") -> int:
+        """Where the ``number``-th table of that name begins, or the field in it; the first line when it is written in a
+        way that this does not follow.
+        """
+        lines = self.text.splitlines()
+        heads = [n for n, line in enumerate(lines) if re.match(rf"\s*\[\[?\s*{re.escape(table)}\s*\]", line)]
+        if number >= len(heads):
+            return 1
+        begin = heads[number]
+        for n in range(begin + 1, len(lines)) if field else ():
+            if re.match(r"\s*\[", lines[n]):
+                break
+            if re.match(rf'\s*["\']?{re.escape(field)}["\']?\s*=', lines[n]):
+                return n + 1
+        return begin + 1
+
+
+def _all(words: Any) -> str:  # noqa: ANN401 — any iterable of names
+    return ", ".join(words)
+
+
+def schema() -> str:
+    """The JSON Schema of a team file, for editors."""
+    properties = {name: _shape(several, fields) for name, (several, fields) in TABLES.items()}
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "firm team file",
+        "type": "object",
+        "required": ["team"],
+        "additionalProperties": False,
+        "properties": properties,
+    }
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _shape(several: bool, fields: tuple[Field, ...]) -> dict[str, Any]:  # noqa: FBT001 — read from the table
+    one = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [field.name for field in fields if field.required],
+        "properties": dict(_properties(fields)),
+    }
+    return {"type": "array", "items": one} if several else one
+
+
+def _properties(fields: tuple[Field, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for field in fields:
+        shape: dict[str, Any] = {"type": "string"}
+        if field.kind is list:
+            shape = {"type": "array", "items": {"type": "string", "minLength": 1}}
+            if field.required:
+                shape["minItems"] = 1
+        elif field.required:
+            shape["minLength"] = 1
+        if field.choices:
+            shape["enum"] = list(field.choices)
+        yield field.name, {**shape, "description": field.help}
