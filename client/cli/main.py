@@ -48,6 +48,14 @@ BY_HAND = {
         "submit",
         "Submit a Work with its evidence for review. Only acceptance makes it done.",
     ),
+    ("up", ""): ("up", "Start what a team file describes, and follow it until it is done."),
+    ("down", ""): ("down", "End the processes of a run, and prove that they ended."),
+    ("ps", ""): ("ps", "Show who runs, in which process, and what it does."),
+    ("attach", ""): ("member", "Look at a member's terminal; nothing typed reaches it."),
+    ("logs", ""): ("member", "Print what stands on a member's terminal."),
+    ("interrupt", ""): ("member", "Interrupt what a member does now."),
+    ("close", ""): ("member", "End a member's process and close its place."),
+    ("reopen", ""): ("member", "Take a closed member back."),
     ("completion", ""): ("completion", "Print the shell completion for bash, zsh or fish."),
 }
 _HELP = {"-h", "--help", "help"}
@@ -102,7 +110,7 @@ def _main(words: list[str]) -> int:
         module = load(f"client.cli.by_hand.{name}")
         if _wants_help(rest):
             return _verb_help(command, summary, module.FIELDS)
-        return int(module.run(verb, arguments.take(command, module.FIELDS, rest)))
+        return int(module.run(verb or noun, arguments.take(command, module.FIELDS, rest)))
     row = verbs_of(noun)[verb]
     if _wants_help(rest):
         return _verb_help(command, row[2], arguments.with_options(row[1], row[3]))

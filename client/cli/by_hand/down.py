@@ -1,0 +1,92 @@
+"""``firm down``: end the processes of a run, prove that they ended, and complete the run where every Work is closed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from client.cli import say
+from client.cli.arguments import JSON, Field
+from client.cli.crew import Node, Refused, guarded
+
+FIELDS: tuple[Field, ...] = (
+    ("run", "--run", "str", False, "", None, False, "", "the run or its team, where several go on"),
+    JSON,
+)
+#: Seconds in which a member has to be ended and read back.
+_SECONDS = 75
+
+
+def run(_: str, given: dict[str, object]) -> int:
+    as_json = bool(given.get("_json"))
+    return guarded(lambda: _down(str(given.get("run", "")), as_json=as_json), as_json=as_json)
+
+
+def _down(wanted: str, *, as_json: bool) -> int:
+    node = Node()
+    run_ = node.run(wanted)
+    if run_["state"] == "running":
+        run_ = node.ask("team-run.drain", team_run_id=run_["id"], expected_version=run_["version"])
+    names = {each["id"]: each["name"] for each in node.every("agent.list")}
+    sessions = [s for s in node.every("session.list", team_run_id=run_["id"]) if s["state"] != "closed"]
+    begun = [_close(node, session, names) for session in sessions if session["driver"] == "host_driven"]
+    found = [_settled(node, each) for each in begun]
+    left = _sweep(node)
+    unproven = [each for each in found if not each["ended"]]
+    state = run_["state"] if unproven else _complete(node, run_)
+    whole = {"run": run_["id"], "state": state, "members": found, "left": left}
+    return _say(whole, unproven or left, as_json=as_json)
+
+
+def _close(node: Node, session: Any, names: dict[str, str]) -> dict[str, Any]:
+    begun = {"name": names[session["agent_member_id"]], "session": session["id"], "effect": "", "why": ""}
+    try:
+        effect = node.ask("session.close", session_id=session["id"], reason="firm down")
+    except Refused as why:
+        return {**begun, "why": str(why.refusal["lifted_by"])}
+    return {**begun, "effect": effect["id"]}
+
+
+def _settled(node: Node, begun: dict[str, Any]) -> dict[str, Any]:
+    """With what was read back of its end."""
+    if not begun["effect"]:
+        return {**begun, "ended": False}
+    settled = node.wait(f"effect:{begun['effect']}.state=settled", _SECONDS)
+    effect = node.ask("effect.show", effect_id=begun["effect"])
+    why = (
+        effect["readback"] if settled else f"not read back within {_SECONDS} s: {effect['readback'] or effect['state']}"
+    )
+    return {**begun, "ended": effect["certainty"] == "applied", "why": why}
+
+
+def _sweep(node: Node) -> list[int]:
+    """End what holds the terminals where no run needs it any more; pids that did not end."""
+    try:
+        return list(node.ask("session.sweep")["left"])
+    except Refused as why:
+        if why.refusal["code"] == "SESSION_LIVE":
+            return []
+        raise
+
+
+def _complete(node: Node, run_: Any) -> str:
+    """Where a Work is not closed the run stays as it is, and goes on with the next ``firm up``."""
+    try:
+        done = node.ask("team-run.complete", team_run_id=run_["id"], expected_version=run_["version"])
+    except Refused as why:
+        if why.refusal["code"] in {"WORK_NOT_CLOSED", "SESSION_LIVE", "INVALID_STATE_TRANSITION"}:
+            return str(run_["state"])
+        raise
+    return str(done["state"])
+
+
+def _say(whole: dict[str, Any], wrong: object, *, as_json: bool) -> int:
+    if as_json:
+        say.out(say.dumps(whole))
+        return 1 if wrong else 0
+    for each in whole["members"]:
+        say.out(f"  {'ended' if each['ended'] else 'NOT PROVEN ENDED':<8} {each['name']}: {each['why']}")
+    for pid in whole["left"]:
+        say.out(f"  still below our terminals: process {pid}")
+    goes_on = "" if whole["state"] in {"completed", "cancelled"} else "; firm up goes on with it"
+    say.out(f"Run {whole['run']} is {whole['state']}{goes_on}.")
+    return 1 if wrong else 0

@@ -1,0 +1,74 @@
+"""One member of a run by its name: look at its terminal, interrupt it, end it, take it back."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from client.cli import say
+from client.cli.arguments import JSON, Field, Usage
+from client.cli.crew import Node, guarded
+
+FIELDS: tuple[Field, ...] = (
+    ("name", "--name", "str", True, None, None, False, "", "the member, by its name"),
+    ("reason", "--reason", "str", False, "", None, False, "", "why, for the record"),
+    JSON,
+)
+#: Seconds in which an interrupt or an end has to be read back.
+_SECONDS = 75
+
+
+def run(verb: str, given: dict[str, object]) -> int:
+    as_json = bool(given.get("_json"))
+    name, reason = str(given["name"]), str(given.get("reason", ""))
+    act = {"attach": _attach, "logs": _logs, "interrupt": _control, "close": _control, "reopen": _reopen}[verb]
+    return guarded(lambda: act(Node(), verb, name, reason, as_json=as_json), as_json=as_json)
+
+
+def _attach(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
+    """This process becomes the one that shows the terminal; nothing that is typed reaches the member."""
+    found = node.ask("session.terminal", session_id=node.session(name)["id"])
+    if as_json:
+        say.out(say.dumps({"argv": found["argv"]}))
+        return 0
+    if not os.isatty(0):
+        raise Usage("a terminal is shown on a terminal", f"read it instead: firm logs {name}")
+    argv: list[str] = found["argv"]
+    os.execvp(argv[0], argv)  # noqa: S606 — the words are the daemon's own
+
+
+def _logs(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
+    from client.cli.eyes.sheet import lines
+
+    found = node.ask("session.terminal", session_id=node.session(name)["id"])
+    say.out(say.dumps({"screen": found["screen"]}) if as_json else "\n".join(lines(found["screen"])))
+    return 0
+
+
+def _control(node: Node, verb: str, name: str, reason: str, *, as_json: bool) -> int:
+    effect = node.ask(f"session.{verb}", session_id=node.session(name)["id"], reason=reason)
+    node.wait(f"effect:{effect['id']}.state=settled", _SECONDS)
+    effect = node.ask("effect.show", effect_id=effect["id"])
+    done = effect["certainty"] == "applied"
+    say.out(say.dumps({"effect": effect}) if as_json else _said(verb, name, effect))
+    return 0 if done else 1
+
+
+def _said(verb: str, name: str, effect: Any) -> str:
+    if effect["certainty"] == "applied":
+        return f"{name} was {'ended' if verb == 'close' else 'interrupted'}: {effect['readback']}"
+    return f"{name}: {effect['certainty'].replace('_', ' ')}: {effect['readback'] or 'not read back'} (effect {effect['id']})"
+
+
+def _reopen(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
+    run_ = node.run("")
+    for member in node.ask("team-run.show", team_run_id=run_["id"])["members"]:
+        place = member["member_run"]
+        if member["name"] == name and place["coordination"] == "closed":
+            body = {"member_run_id": place["id"], "expected_version": place["version"]}
+            opened = node.ask("member-run.reopen", **body)
+            say.out(
+                say.dumps({"member_run": opened}) if as_json else f"{name} takes part again; its process is started."
+            )
+            return 0
+    raise Usage(f"{name!r} has no closed place in run {run_['id']}", "see who takes part: firm ps")

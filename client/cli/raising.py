@@ -1,0 +1,240 @@
+"""From a team file to a run that goes on: what is missing is made, what is different is told first.
+
+Every step may be repeated and may be raced by another shell with the same file: what is made is made under a key that
+follows from what was seen, so that whoever asks second gets the first answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+from client.cli.arguments import Usage
+from client.cli.crew import Node
+from client.team_file import ME, Member, TeamFile, Work
+
+_GOING_ON = ("planned", "running", "draining")
+_AGENT = ("profile", "role", "description", "model", "workspace", "ceiling")
+
+
+class Raising:
+    """``differences`` are what the file says otherwise than the node; ``apply`` makes the node as the file says."""
+
+    def __init__(self, node: Node, file: TeamFile, folder: str, tell: Callable[[str], None]) -> None:
+        self._node = node
+        self._file = file
+        self._project = os.path.realpath(os.path.join(folder, file.project))
+        self._tell = tell
+        self._changes: list[tuple[str, Callable[[], object]]] = []
+        self._agents: dict[str, Any] = {}
+        self._memberships: dict[str, str] = {}
+        self.run: Any = None
+        self.works: dict[str, Any] = {}
+
+    @property
+    def differences(self) -> list[str]:
+        return [what for what, _ in self._changes]
+
+    def apply(self) -> None:
+        for what, change in self._changes:
+            change()
+            self._tell(f"changed {what}")
+        self._changes.clear()
+
+    def look(self) -> None:
+        """What is there already, and what of it differs. Changes nothing."""
+        self._find_agents()
+        team = self._find_team()
+        if team is not None and (runs := self._runs(team)):
+            self.run = runs[0]
+            self._find_works()
+
+    def raise_all(self) -> None:
+        """Make what is missing, in the order in which one thing needs another."""
+        for member in [*([_ME] if self._file.host == ME else []), *self._file.members]:
+            self._agent(member)
+        team = self._team()
+        for member in self._file.members:
+            self._member(team, member)
+        self._go(team)
+        self._places(team)
+        for work in self._file.works:
+            self._work(work)
+
+    # --- agents ---
+
+    def _find_agents(self) -> None:
+        known = self._node.every("agent.list")
+        for member in [*([_ME] if self._file.host == ME else []), *self._file.members]:
+            fits = [each for each in known if each["name"] == member.name and each["status"] != "retired"]
+            if len(fits) > 1:
+                ids = " or ".join(each["id"] for each in fits)
+                raise Usage(f"several agent members are called {member.name!r}", f"retire all but one: {ids}")
+            if fits:
+                self._agents[member.name] = fits[0]
+                self._compare(fits[0], member)
+
+    def _compare(self, agent: Any, member: Member) -> None:
+        changes = {name: getattr(member, name) for name in _AGENT if getattr(member, name) != agent[name]}
+        for name, value in changes.items():
+            what = f"member {member.name}: {name} {agent[name] or 'nothing'} → {value or 'nothing'}"
+            self._changes.append((what, lambda: None))
+        if changes:
+            body = {"agent_member_id": agent["id"], "expected_version": agent["version"], **changes}
+            what, _ = self._changes.pop()
+            self._changes.append((what, lambda: self._node.ask("agent.update", **body)))
+
+    def _agent(self, member: Member) -> None:
+        if member.name in self._agents:
+            return
+        body = {name: getattr(member, name) for name in ("name", *_AGENT)}
+        same = [each for each in self._node.every("agent.list") if each["name"] == member.name]
+        self._agents[member.name] = self._node.ask("agent.create", _key("agent", body, len(same)), **body)
+        self._tell(f"member {member.name} ({member.profile})")
+
+    # --- team ---
+
+    def _find_team(self) -> Any:
+        fits = [each for each in self._node.every("team.list") if each["name"] == self._file.name]
+        fits = [each for each in fits if each["state"] != "trashed"]
+        if len(fits) > 1:
+            ids = " or ".join(each["id"] for each in fits)
+            raise Usage(f"several teams are called {self._file.name!r}", f"rename all but one: {ids}")
+        if not fits:
+            return None
+        roots = {project["id"]: project["root"] for project in self._node.every("project.list")}
+        if (root := roots.get(fits[0]["project_id"])) != self._project:
+            lifted_by = f"name this team otherwise, or set team.project to {root}"
+            raise Usage(f"the team {self._file.name!r} works in {root}, not in {self._project}", lifted_by)
+        return fits[0]
+
+    def _team(self) -> Any:
+        host = self._agents[self._file.host]
+        team = self._find_team()
+        if team is None:
+            body = {
+                "name": self._file.name,
+                "host_agent_id": host["id"],
+                "project": self._project,
+                "description": self._file.description,
+            }
+            team = self._node.ask("team.create", _key("team", body, len(self._node.every("team.list"))), **body)
+            self._tell(f"team {self._file.name} in {self._project}")
+        if team["state"] == "inactive":
+            team = self._node.ask("team.activate", team_id=team["id"], expected_version=team["version"])
+        shown = self._node.ask("team.show", team_id=team["id"])["members"]
+        self._memberships = {each["name"]: each["membership"]["id"] for each in shown}
+        hosts = [each["name"] for each in shown if each["membership"]["role"] == "host"]
+        if hosts != [self._file.host]:
+            lifted_by = f"hand it over: firm team hand-over {team['id']} --to-agent-id {host['id']}"
+            raise Usage(f"the Host of {self._file.name!r} is {' '.join(hosts)}, not {self._file.host}", lifted_by)
+        return team
+
+    def _member(self, team: Any, member: Member) -> None:
+        shown = {
+            each["name"]: each["membership"] for each in self._node.ask("team.show", team_id=team["id"])["members"]
+        }
+        membership, agent = shown.get(member.name), self._agents[member.name]
+        if membership is None:
+            body = {"team_id": team["id"], "agent_member_id": agent["id"]}
+            gone = len([m for m in self._node.every("membership.list", **body) if m["state"] == "inactive"])
+            membership = self._node.ask("membership.invite", _key("invite", body, gone), **body)
+        if membership["state"] == "invited":
+            body = {"membership_id": membership["id"], "expected_version": membership["version"]}
+            membership = self._node.ask("membership.join", _key("join", body, 0), **body)
+        self._memberships[member.name] = membership["id"]
+
+    # --- run ---
+
+    def _runs(self, team: Any) -> list[Any]:
+        runs = self._node.every("team-run.list", team_id=team["id"])
+        going_on = [run for run in runs if run["state"] in _GOING_ON]
+        if len(going_on) > 1:
+            ids = " or ".join(run["id"] for run in going_on)
+            raise Usage(f"several runs of {self._file.name!r} go on", f"end all but one: firm down {ids}")
+        return going_on
+
+    def _go(self, team: Any) -> None:
+        going_on = self._runs(team)
+        if going_on:
+            self.run = going_on[0]
+        else:
+            body = {"team_id": team["id"], "objective": self._file.objective}
+            number = len(self._node.every("team-run.list", team_id=team["id"]))
+            self.run = self._node.ask("team-run.create", _key("run", body, number), **body)
+        if (verb := {"planned": "start", "draining": "resume"}.get(self.run["state"])) is not None:
+            body = {"team_run_id": self.run["id"], "expected_version": self.run["version"]}
+            self.run = self._node.ask(f"team-run.{verb}", _key(verb, body, 0), **body)
+            self._tell(f"run {self.run['id']}")
+
+    def _places(self, team: Any) -> None:
+        del team
+        shown = self._node.ask("team-run.show", team_run_id=self.run["id"])["members"]
+        places = {each["name"]: each["member_run"] for each in shown if each["member_run"]["coordination"] != "retired"}
+        for member in self._file.members:
+            place = places.get(member.name)
+            if place is None:
+                body = {"team_run_id": self.run["id"], "membership_id": self._memberships[member.name]}
+                self._node.ask("member-run.add", _key("place", body, len(shown)), **body)
+            elif place["coordination"] == "closed":
+                body = {"member_run_id": place["id"], "expected_version": place["version"]}
+                self._node.ask("member-run.reopen", _key("reopen", body, 0), **body)
+
+    # --- Works ---
+
+    def _find_works(self) -> None:
+        known = {work["title"]: work for work in self._node.every("work.list", team_run_id=self.run["id"])}
+        for work in self._file.works:
+            found = known.get(work.title)
+            if found is not None:
+                self.works[work.key] = found
+                self._compare_work(found, work)
+
+    def _compare_work(self, found: Any, work: Work) -> None:
+        said = {"context": work.context, "priority": work.priority}
+        changes: dict[str, Any] = {name: value for name, value in said.items() if value != found[name]}
+        if work.criteria != found["criteria"]:
+            changes["completion_criteria"] = "\n".join(work.criteria)
+        if not changes:
+            return
+        what = f"work {work.key}: {', '.join(changes)} changed"
+        if found["phase"] == "closed":
+            self._tell(f"{what} in the file, and it is closed: it stays as it was")
+            return
+        body = {"work_id": found["id"], "expected_version": found["version"], **changes}
+        self._changes.append((what, lambda: self._node.ask("work.update", **body)))
+
+    def _work(self, work: Work) -> None:
+        if work.key not in self.works:
+            body = {
+                "team_run_id": self.run["id"],
+                "title": work.title,
+                "context": work.context,
+                "completion_criteria": "\n".join(work.criteria),
+                "claim_mode": "host_assign" if work.assign else "team_claim",
+                "prerequisite_work_ids": [self.works[key]["id"] for key in work.needs],
+                "priority": work.priority,
+                "checks": work.check,
+            }
+            self.works[work.key] = self._node.ask("work.create", _key("work", body, 0), **body)
+            self._tell(f"work {work.key}: {work.title}")
+        found = self.works[work.key]
+        if work.assign and found["owner_id"] is None and found["phase"] == "open":
+            body = {
+                "work_id": found["id"],
+                "expected_version": found["version"],
+                "membership_id": self._memberships[work.assign],
+            }
+            self.works[work.key] = self._node.ask("work.assign", _key("assign", body, 0), **body)
+
+
+_ME = Member(name=ME, profile="me")
+
+
+def _key(what: str, body: dict[str, Any], number: int) -> str:
+    """The same for whoever saw the same: ``number`` counts what there was before."""
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
+    return f"up {what} {number} {digest}"
