@@ -47,11 +47,11 @@ class Disconnected(Exception):
 
 
 @contextlib.asynccontextmanager
-async def connect(path: str | os.PathLike[str], key: str) -> AsyncIterator[Connection]:
+async def connect(path: str | os.PathLike[str], key: str, capability: str = "") -> AsyncIterator[Connection]:
     """Connect and say hello. Raises ``Disconnected`` where nobody answers or the hello is refused."""
     async with await _open(os.fspath(path)) as stream:
         frames = Frames(MAX_ANSWER)
-        connection = Connection(stream, await _greet(stream, frames, key))
+        connection = Connection(stream, await _greet(stream, frames, key, capability))
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(connection.send)
@@ -84,10 +84,11 @@ async def _open(path: str) -> trio.SocketStream:
     return stream
 
 
-async def _greet(stream: trio.SocketStream, frames: Frames, key: str) -> Welcome:
+async def _greet(stream: trio.SocketStream, frames: Frames, key: str, capability: str) -> Welcome:
     heard: list[bytes] = []
+    shown = {"capability": capability} if capability else {"key": key}
     try:
-        await stream.send_all(_packed({"hello": {"protocol": PROTOCOL, "table": DIGEST, "key": key}}))
+        await stream.send_all(_packed({"hello": {"protocol": PROTOCOL, "table": DIGEST, **shown}}))
         while not heard and (data := await stream.receive_some(_CHUNK)):
             heard = frames.feed(data)
     except trio.BrokenResourceError as error:
@@ -122,10 +123,15 @@ class Connection:
 
         Cancelled, it drops a wait; a write may still be done.
         """
+        return (await self.ask_at(request, key=key))[0]
+
+    async def ask_at(self, request: Request[R], *, key: str = "") -> tuple[R | Refusal, int]:
+        """The same, and what was committed when it was answered: wait for more behind it. A refusal says 0."""
         op = BY_REQUEST[type(request)]
         with self._asked(op, request, key) as replies:
-            outcome: R | Refusal = codec.outcome(op, await self.next(replies))
-        return outcome
+            reply = await self.next(replies)
+            outcome: R | Refusal = codec.outcome(op, reply)
+        return outcome, reply.get("seq", 0)
 
     @contextlib.contextmanager
     def watch(self, request: Request[R]) -> Iterator[Watch[R]]:

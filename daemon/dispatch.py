@@ -47,13 +47,13 @@ Live = Callable[[Call, Any], Awaitable[Any]]
 Stream = Callable[[Call, Any], AsyncGenerator[Any, None]]
 
 
-@attrs.frozen
+@attrs.define
 class _Kept:
     """What a unit of work leaves behind for its answer."""
 
     body: bytes
     replayed: bool
-    unreadable: list[Unreadable] = attrs.Factory(list)
+    unreadable: list[Unreadable]
 
 
 @attrs.define
@@ -138,7 +138,7 @@ class Dispatcher:
             if refusal := standing(tx, call) or guard(tx, call, request):
                 return refusal
             if mark and (first := replies.find(tx, mark)):
-                return _Kept(first.answer, replayed=True) if first.digest == digest else _reused(ask)
+                return _Kept(first.answer, replayed=True, unreadable=[]) if first.digest == digest else _reused(ask)
             if isinstance(call.facts, Refusal):
                 return call.facts  # not before: the folder of a request that was answered may be gone by now
             outcome = verb(tx, call, request)

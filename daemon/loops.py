@@ -31,6 +31,7 @@ from store import session as sessions
 from store import team_run as runs
 from store.database import StorageFault, Store
 from store.tx import Tx, Unreadable
+from supervisor.desk import Means
 from supervisor.run import supervise
 
 log = logging.getLogger(__name__)
@@ -46,15 +47,18 @@ AGAIN = 10.0
 T = TypeVar("T")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Loops:
-    """``call`` makes the daemon's own caller; ``heard`` says when a session last called, on trio's clock."""
+    """``call`` makes the daemon's own caller; with ``means`` supervisors start processes."""
 
-    store: Store
-    relay: Relay
     dispatcher: Dispatcher
+    relay: Relay
     call: Callable[[], Call]
-    heard: dict[SessionId, float]
+    means: Means | None
+
+    @property
+    def store(self) -> Store:
+        return self.dispatcher.store
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         async with trio.open_nursery() as nursery:
@@ -84,7 +88,7 @@ class Loops:
             own = self.call()
             return attrs.evolve(own, plane=Plane.SUPERVISOR, actor=f"supervisor/{run_id}", team_run_id=run_id)
 
-        ended = await supervise(Inside(self.dispatcher, call), run_id)
+        ended = await supervise(Inside(self.dispatcher, call), self.means, run_id)
         log.info("let go of run=%s: %s, %s", run_id, ended.code, ended.lifted_by)
         held.discard(run_id)
 
@@ -125,7 +129,7 @@ class Loops:
 
     def _heard(self, session_id: SessionId, within: float) -> bool:
         """Whether that session called in the last seconds of awake time."""
-        return trio.current_time() - self.heard.get(session_id, float("-inf")) < within
+        return trio.current_time() - self.dispatcher.heard.get(session_id, float("-inf")) < within
 
     async def _expire(self, binding: BindingId) -> None:
         log.warning("lease expired binding=%s", binding)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import logging
 import os
 import resource
@@ -33,10 +34,12 @@ from daemon.config import Config, from_environment
 from daemon.dispatch import Dispatcher
 from daemon.health import Health, now
 from daemon.instance import Door, Doors
+from daemon.launches import Launches
 from daemon.live import Live
 from daemon.loops import Loops
 from daemon.notify import Notifier
 from daemon.peer import Known, Peer, Process, resolve
+from daemon.processes import environment, means
 from daemon.relay import Relay
 from daemon.sessions import by_token, of_process, proven, tokens
 from daemon.socket import Counts, Server, serve
@@ -115,9 +118,16 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
     )
     dispatcher = Dispatcher(store, live.answers, live.streams)
     call = _caller(opened, secrets[1])
-    server = _server(config, secrets[0], live, dispatcher, call)
     own = functools.partial(call, Peer(Plane.OPERATOR, "node", os.getpid()))
-    loops = Loops(store=store, relay=relay, dispatcher=dispatcher, call=own, heard=dispatcher.heard)
+    door = doors.member.path
+    launches = Launches(
+        store=store,
+        relay=relay,
+        call=own,
+        environment=environment(config.environment, firm_bin=config.firm_bin, socket=door),
+    )
+    server = _server(config, secrets[0], live, dispatcher, call, launches)
+    loops = Loops(dispatcher, relay, own, means(door.parent / "tmux", config.environment, socket=door))
     try:
         async with trio.open_nursery() as services:
             await services.start(store.serve)
@@ -174,6 +184,7 @@ def _server(
     live: Live,
     dispatcher: Dispatcher,
     call: Callable[[Peer], Call],
+    launches: Launches,
 ) -> Server:
     row, store = live.opened.row, live.store
     known = Known(
@@ -200,7 +211,7 @@ def _server(
         )
         return codec.packb({"hello": codec.to_plain(said)})
 
-    return Server(dispatcher, admit, welcome, call, live.stopping, live.counts)
+    return Server(dispatcher, admit, welcome, call, live.stopping, launches.converse, live.counts)
 
 
 def _ready(config: Config, doors: Doors, opened: Opened, notifier: Notifier) -> None:
@@ -211,6 +222,7 @@ def _ready(config: Config, doors: Doors, opened: Opened, notifier: Notifier) -> 
         with contextlib.suppress(BrokenPipeError):  # who started it did not stay to hear it
             os.write(config.ready_fd, b"ready\n")
         os.close(config.ready_fd)
+    gc.freeze()  # what is loaded by now lives as long as the daemon; looking through it again finds nothing
     log.info("ready daemon_gen=%d home=%s", opened.row.daemon_gen, config.home)
 
 

@@ -18,30 +18,34 @@ import trio
 
 from client.protocol import codec
 from client.protocol.codec import Ask
-from client.protocol.frames import MAX_REQUEST, TOO_LARGE, Frames, frame
+from client.protocol.frames import MAX_REQUEST, TOO_LARGE, Frames
 from client.protocol.hello import Hello
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
 from daemon.dispatch import Dispatcher
 from daemon.instance import Door
+from daemon.outbox import Outbox
 from daemon.peer import Peer, Process, process_of, read_hello
 
 log = logging.getLogger(__name__)
 
-#: Seconds: to say hello, to finish a frame that has begun, to take an answer, to end after a half-close.
+#: Seconds: to say hello, to finish a frame that has begun, to end after a half-close.
 HELLO_SECONDS = 5
 FRAME_SECONDS = 10
-SEND_SECONDS = 10
 LINGER_SECONDS = 10
 #: Requests of one connection: that wait at a time, and that are not answered yet.
 MAX_WAITS = 100
 MAX_UNANSWERED = 1000
-#: Bytes of answers a peer may leave unread before no more of its requests are read.
-MAX_UNSENT = 1024 * 1024
 _CHUNK = 64 * 1024
+#: What a launcher says after its hello at most; one that says more is cut off.
+_LAUNCHER_SAYS = 4
 _ENVELOPE = {"id", "op", "body", "key"}
 
 Work = Callable[[], Awaitable[None]]
+#: Serves one launcher: its process, the launch it names, how to answer, and what else it says.
+Launching = Callable[
+    [Process, str, Callable[[bytes], None], trio.MemoryReceiveChannel[dict[Any, Any]]], Awaitable[None]
+]
 
 
 @attrs.define
@@ -61,6 +65,7 @@ class Server:
     welcome: Callable[[Peer], bytes]
     call: Callable[[Peer], Call]
     stopping: trio.Event
+    launching: Launching
     counts: Counts = attrs.Factory(Counts)
 
 
@@ -96,7 +101,7 @@ async def _converse(server: Server, stream: trio.SocketStream, door: Door) -> No
             if process.uid != os.geteuid():
                 return  # not a word to another user
             async with trio.open_nursery() as nursery:
-                outbox = _Outbox(stream)
+                outbox = Outbox(stream)
                 connection = _Connection(server, stream, nursery, process, door, outbox)
                 nursery.start_soon(outbox.send, nursery.cancel_scope)
                 nursery.start_soon(connection.end_with_daemon)
@@ -109,76 +114,6 @@ async def _converse(server: Server, stream: trio.SocketStream, door: Door) -> No
             process.close()
 
 
-class _Outbox:
-    """What one peer is still to be sent."""
-
-    def __init__(self, stream: trio.SocketStream) -> None:
-        self._stream = stream
-        self._fd = stream.socket.fileno()
-        self._unsent: list[bytes] = []
-        self._unsent_bytes = 0
-        self._something = trio.Event()
-        self._sending = False
-        #: Set whenever something was sent or some request ended.
-        self.moved = trio.Event()
-        #: The stream is closed, and its descriptor may be another's: answers that come now have nobody to go to.
-        self.gone = False
-
-    @property
-    def empty(self) -> bool:
-        return not self._unsent and not self._sending
-
-    def put(self, payload: bytes) -> None:
-        """Send one frame to the peer, or queue what it does not take at once. Never blocks."""
-        whole = frame(payload)
-        if not self._unsent and not self._sending:
-            whole = whole[self._at_once(whole) :]
-            if not whole:
-                self.stir()
-                return
-        self._unsent.append(whole)
-        self._unsent_bytes += len(whole)
-        self._something.set()
-
-    def _at_once(self, data: bytes) -> int:
-        """How much of ``data`` went out. Most answers do whole: waking a task for each would cost more than they do."""
-        if self.gone:
-            return len(data)
-        try:
-            return os.write(self._fd, data)
-        except OSError:
-            return 0  # full, or broken: the sender finds out which
-
-    async def send(self, connection: trio.CancelScope) -> None:
-        """Send what is queued; a peer that does not take it in time loses its connection."""
-        while True:
-            await self._something.wait()
-            data = b"".join(self._unsent)
-            self._unsent.clear()
-            self._something = trio.Event()
-            self._sending = True
-            with trio.move_on_after(SEND_SECONDS) as slow:
-                try:
-                    await self._stream.send_all(data)
-                except trio.BrokenResourceError:
-                    slow.cancel()
-                    await trio.lowlevel.checkpoint()
-            if slow.cancelled_caught:
-                connection.cancel()
-            self._sending = False
-            self._unsent_bytes -= len(data)
-            self.stir()
-
-    def stir(self) -> None:
-        self.moved.set()
-        self.moved = trio.Event()
-
-    async def room(self) -> None:
-        """Wait until the peer has taken enough of its answers."""
-        while self._unsent_bytes > MAX_UNSENT:
-            await self.moved.wait()
-
-
 class _Connection:
     def __init__(
         self,
@@ -187,7 +122,7 @@ class _Connection:
         nursery: trio.Nursery,
         process: Process,
         door: Door,
-        outbox: _Outbox,
+        outbox: Outbox,
     ) -> None:
         self._server = server
         self._stream = stream
@@ -196,11 +131,13 @@ class _Connection:
         self._process = process
         self._door = door
         self._peer: Peer | None = None
+        self._named = False  # it has said who it is
         self._frames = Frames(MAX_REQUEST)
         self._outbox = outbox
         self._in_hand = 0  # frames that have come and were not looked at yet
         self._unanswered = 0
         self._waits: dict[int, trio.CancelScope] = {}
+        self._launch: trio.MemorySendChannel[dict[Any, Any]] | None = None
 
     async def receive(self) -> None:
         """Read until the peer ends, misbehaves, or is too slow; then let go of it in good order."""
@@ -223,7 +160,7 @@ class _Connection:
                     return
                 if len(whole) > 1:
                     await self._turn()
-            if self._peer is not None and (whole or deadline == float("inf")):
+            if self._named and (whole or deadline == float("inf")):
                 deadline = trio.current_time() + FRAME_SECONDS if self._frames.partial else float("inf")
         if self._frames.too_large:
             self._refuse(0, Code.FRAME_TOO_LARGE, "frame", TOO_LARGE)
@@ -251,6 +188,8 @@ class _Connection:
             return self._malformed("send msgpack")
         if not isinstance(message, dict):
             return self._malformed("send a map")
+        if self._launch is not None:
+            return _said_by_launcher(self._launch, message)
         if self._peer is None:
             return self._hello(message)
         if message.keys() == {"cancel"} and type(message["cancel"]) is int:
@@ -268,13 +207,26 @@ class _Connection:
 
     def _hello(self, message: dict[Any, Any]) -> bool:
         hello = read_hello(message)
+        if not isinstance(hello, Refusal) and hello.launch:
+            self._named = True
+            self._launch, heard = trio.open_memory_channel[dict[Any, Any]](_LAUNCHER_SAYS)
+            self._unanswered += 1
+            self._nursery.start_soon(self._serve_launch, hello.launch, heard)
+            return True
         peer = hello if isinstance(hello, Refusal) else self._server.admit(self._process, hello, self._door)
         if isinstance(peer, Refusal):
             self._outbox.put(codec.refusal_frame(0, peer))
             return False
-        self._peer = peer
+        self._peer, self._named = peer, True
         self._outbox.put(self._server.welcome(peer))
         return True
+
+    async def _serve_launch(self, launch_id: str, heard: trio.MemoryReceiveChannel[dict[Any, Any]]) -> None:
+        try:
+            await self._server.launching(self._process, launch_id, self._outbox.put, heard)
+        finally:
+            self._unanswered -= 1
+            self._outbox.stir()
 
     def _malformed(self, lifted_by: str) -> bool:
         self._refuse(0, Code.MALFORMED, "frame", lifted_by)
@@ -343,8 +295,10 @@ class _Connection:
         await self._outbox.room()
 
     async def _finish(self) -> None:
-        """The peer sends no more: answer what it asked, unless it is gone altogether."""
-        with trio.move_on_after(0 if self._hung_up() else LINGER_SECONDS):
+        """The peer sends no more: answer what it asked, unless it is gone altogether. A launcher's end is its exec."""
+        if self._launch is not None:
+            self._launch.close()
+        with trio.move_on_after(0 if self._hung_up() and self._launch is None else LINGER_SECONDS):
             while not self._outbox.empty or self._in_hand or self._waits or self._unanswered:
                 await self._outbox.moved.wait()
 
@@ -361,3 +315,12 @@ class _Connection:
             scope.cancel(reason="the daemon stops")
         await self._finish()
         self._nursery.cancel_scope.cancel()
+
+
+def _said_by_launcher(launch: trio.MemorySendChannel[dict[Any, Any]], message: dict[Any, Any]) -> bool:
+    """Whether it may go on: a launcher says little, and nothing once its launch was refused."""
+    try:
+        launch.send_nowait(message)
+    except (trio.WouldBlock, trio.BrokenResourceError):
+        return False
+    return True

@@ -27,6 +27,7 @@ from daemon.relay import ALL, Relay
 from store import events, quarantine
 from store.agent import AGENTS
 from store.database import Store
+from store.effect import EFFECTS
 from store.membership import MEMBERSHIPS
 from store.message import MAIL
 from store.session import SESSIONS
@@ -36,7 +37,7 @@ from store.tx import Tx, Unreadable
 from store.work import WORKS
 
 _LOAD: Mapping[str, Callable[[Tx, str], Any]] = {
-    keeper.noun: keeper.load for keeper in (AGENTS, MAIL, MEMBERSHIPS, SESSIONS, TEAMS, TEAM_RUNS, WORKS)
+    keeper.noun: keeper.load for keeper in (AGENTS, EFFECTS, MAIL, MEMBERSHIPS, SESSIONS, TEAMS, TEAM_RUNS, WORKS)
 }
 _PAGE = 500
 

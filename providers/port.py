@@ -1,5 +1,5 @@
-"""The port of a provider: whatever holds the terminals in which sessions run. ``tmux`` is one, ``fake`` another; both pass
-``tests/providers/contract.py``.
+"""The port of a provider: whatever holds the terminals in which sessions run. ``tmux`` is one, ``fake`` another; both
+pass ``tests/providers/test_contract.py``.
 
 A provider knows terminals and processes. It knows no database, no daemon and no Work: its caller records what it
 intends, asks here, and records what was read back. It finds nothing by name: a launch is found by its launch id, a
@@ -17,8 +17,9 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class Launch:
-    """What to start. ``argv`` is that of our launcher: an absolute program, at least two words, and the launch id as its
-    last; nothing of the agent, no prompt, no secret. ``cwd`` is an absolute folder that exists.
+    """What to start. ``launch_id`` is 8 to 64 lower-case letters and digits. ``argv`` is that of our launcher: an
+    absolute program, at least two words, the launch id as its last; nothing of the agent, no prompt, no secret.
+    ``cwd`` is an absolute folder.
     """
 
     launch_id: str

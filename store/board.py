@@ -179,6 +179,20 @@ def due(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
     return tx.rows(_DUE, run_id=run_id)
 
 
+_SEATS = sql("""
+    SELECT p.id, a.id, a.name, t.name, a.profile, a.workspace, j.id, j.root, j.git_dir <> '',
+        p.coordination = 'active' AND a.status = 'active' AND m.state = 'active'
+    FROM member_runs p JOIN agents a ON a.id = p.agent_member_id JOIN memberships m ON m.id = p.membership_id
+    JOIN teams t ON t.id = m.team_id JOIN projects j ON j.id = t.project_id
+    WHERE p.team_run_id = :run_id AND p.coordination <> 'retired' ORDER BY p.n
+""")
+
+
+def seats(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """place, agent, its name, team, profile, workspace policy, project, its folder, in git, takes sessions now."""
+    return tx.rows(_SEATS, run_id=run_id)
+
+
 _OCCUPIED = sql("""
     SELECT o.id FROM bindings b JOIN works o ON o.id = b.work_id
     WHERE b.membership_id = :owner_id AND b.custody IN ('claimed', 'orphaned_unverified')

@@ -45,8 +45,11 @@ class Keeper(Generic[T]):
         self._updates: dict[tuple[str, ...], Sql] = {}
 
     def load(self, tx: Tx, record_id: str) -> T | None:
-        found = tx.row(self._load, id=record_id)
-        return rows.decode(self.cls, self.table, found) if found else None
+        """The record of that id. Asked for again in the same transaction it is not read again."""
+        known: T | None = tx.known.get((self.table, record_id))
+        if known is None and (found := tx.row(self._load, id=record_id)):
+            known = tx.known[self.table, record_id] = rows.decode(self.cls, self.table, found)
+        return known
 
     def select(self, where: str) -> Sql:
         """A statement for ``one`` or ``many``: this noun's columns, then ``where`` (FROM is given)."""
@@ -67,6 +70,7 @@ class Keeper(Generic[T]):
     def insert(self, tx: Tx, record: T, *, kind: str, actor: str, at: int) -> T:
         params = rows.encode(record)
         tx.rows(self._insert, **params)
+        tx.known[self.table, record.id] = record
         tx.append(
             f"{self.noun}/{record.id}",
             record.version,
@@ -80,15 +84,15 @@ class Keeper(Generic[T]):
 
     def change(self, tx: Tx, before: T, *, kind: str, actor: str, at: int, **changes: Any) -> T:
         """The record after ``changes``. The caller compared versions in this same transaction."""
-        after = attrs.evolve(before, version=before.version + 1, updated_at=at, **changes)  # type: ignore[misc]
-        body = {
-            name: rows.plain(value)
-            for name in ("version", "updated_at", *changes)
-            if (value := getattr(after, name)) != getattr(before, name)
-        }
+        after = rows.changed(before, {"version": before.version + 1, "updated_at": at, **changes})
+        body: dict[str, Any] = {"version": after.version}
+        for name in ("updated_at", *changes):
+            if (value := getattr(after, name)) != getattr(before, name):
+                body[name] = rows.plain(value)
         columns = {name: rows.column(value) for name, value in body.items()}
         if tx.changed(self._update(tuple(body)), id=before.id, was=before.version, **columns) != 1:
             raise AssertionError(f"{self.noun}/{before.id} moved inside the transaction that read it")
+        tx.known[self.table, before.id] = after
         tx.append(
             f"{self.noun}/{after.id}", after.version, kind, actor=actor, at=at, body=body, run=_run_of(self.noun, after)
         )

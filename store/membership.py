@@ -25,6 +25,17 @@ def host(tx: Tx, team_id: TeamId) -> TeamMembership | None:
     return MEMBERSHIPS.one(tx, _HOST, team_id=team_id)
 
 
+_HOST_AGENT = sql("""
+    SELECT a.id, a.profile FROM memberships m JOIN agents a ON a.id = m.agent_member_id
+    WHERE m.team_id = :team_id AND m.role = 'host' AND m.state = 'active'
+""")
+
+
+def host_agent(tx: Tx, team_id: TeamId) -> tuple[str, str]:
+    """Who hosts a team, as id and profile: what most decisions ask, without two records. Empty where nobody does."""
+    return tx.row(_HOST_AGENT, team_id=team_id) or ("", "")
+
+
 _OPEN = MEMBERSHIPS.select("WHERE team_id = :team_id AND agent_member_id = :agent_id AND state <> 'inactive'")
 
 

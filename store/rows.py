@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import json
+import operator
 import types
 import typing
 from collections.abc import Callable, Iterable
@@ -18,12 +19,15 @@ T = TypeVar("T")
 
 
 def _words(text: Any) -> list[str]:
-    if text == "[]":
-        return []
-    value = json.loads(_same(str)(text))
+    return [] if text == "[]" else list(_read_words(_same(str)(text)))
+
+
+@functools.lru_cache(maxsize=256)
+def _read_words(text: str) -> tuple[str, ...]:
+    value = json.loads(text)
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
         raise TypeError("not a list of texts")
-    return typing.cast("list[str]", value)
+    return tuple(typing.cast("list[str]", value))
 
 
 def _same(kind: type) -> Callable[[Any], Any]:
@@ -71,6 +75,7 @@ class _Reader:
     names: tuple[str, ...]
     converts: tuple[Callable[[Any], Any], ...]
     converted: tuple[int, ...]
+    values: Callable[[Any], tuple[Any, ...]]
     good: set[tuple[type, ...]] = attrs.Factory(set)
 
     def fields(self, row: tuple[Any, ...]) -> dict[str, Any]:
@@ -91,7 +96,8 @@ def _reader(cls: Any) -> _Reader:
     names = tuple(f.name for f in attrs.fields(cls))
     stands = [_stands(hints[name]) for name in names]
     converted = tuple(n for n, plain in enumerate(stands) if not plain)
-    return _Reader(names, tuple(_convert(hints[name]) for name in names), converted)
+    converts = tuple(_convert(hints[name]) for name in names)
+    return _Reader(names, converts, converted, operator.attrgetter(*names))
 
 
 def _stands(hint: Any) -> bool:
@@ -127,8 +133,18 @@ def plain(value: Any) -> Any:
 
 def plain_fields(record: Any) -> dict[str, Any]:
     """All fields of a record as msgpack takes them."""
+    return {name: plain(value) for name, value in _fields_of(record).items()}
+
+
+def changed(record: T, changes: dict[str, Any]) -> T:
+    """The record with some fields changed: ``attrs.evolve`` at half its price."""
+    return type(record)(**{**_fields_of(record), **changes})
+
+
+def _fields_of(record: Any) -> dict[str, Any]:
     kind: Any = type(record)
-    return {name: plain(getattr(record, name)) for name in _reader(kind).names}
+    reader = _reader(kind)
+    return dict(zip(reader.names, reader.values(record), strict=True))
 
 
 def column(value: Any) -> Any:

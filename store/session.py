@@ -96,11 +96,13 @@ def by_token(tx: Tx, digest: str) -> Capability | None:
     return CAPABILITIES.one(tx, _BY_TOKEN, digest=digest)
 
 
-_WITH_PROCESS = SESSIONS.select("WHERE pid > 0 AND state <> 'closed' ORDER BY n")
+_WITH_PROCESS = SESSIONS.select("WHERE pid > 0 AND state <> 'closed' AND driver = 'user_driven' ORDER BY n")
 
 
 def with_process(tx: Tx) -> list[AgentSession]:
-    """Sessions that a process proves, of this boot or an earlier one. One that does not decode is left out."""
+    """Sessions that a person's process proves, of this boot or an earlier one; a supervisor follows its own. One that
+    does not decode is left out.
+    """
     return SESSIONS.readable(tx, _WITH_PROCESS)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from client.protocol.codec import packb
+from client.protocol.codec import pack_plain
 from store.sql import Sql, sql
 
 _EVENT = sql("""
@@ -34,6 +34,8 @@ class Tx:
         self.streams: list[str] = []
         #: The last sequence number this transaction gave out; 0 when it gave out none.
         self.seq = 0
+        #: Versioned records by table and id, as they stand in this transaction. Only their keepers write them.
+        self.known: dict[tuple[str, str], Any] = {}
         #: Records a list left out because they do not decode.
         self.unreadable: list[Unreadable] = []
 
@@ -70,7 +72,10 @@ class Tx:
     def append(  # noqa: PLR0913 — an event has as many columns
         self, stream: str, version: int, kind: str, *, actor: str, at: int, body: dict[str, Any], run: str | None = None
     ) -> None:
-        """Record an event, of a run where it belongs to one; whoever watches hears of it after the commit."""
+        """Record an event, of a run where it belongs to one; whoever watches hears of it after the commit.
+
+        ``body`` is plain: what msgpack takes as it is.
+        """
         self._execute(
             _EVENT.text,
             {
@@ -79,7 +84,7 @@ class Tx:
                 "version": version,
                 "kind": kind,
                 "actor": actor,
-                "body": packb(body),
+                "body": pack_plain(body),
                 "run": run,
             },
         )

@@ -1,4 +1,4 @@
-"""The loop of one team run: see what is due, admit it, wait for the run to change. Nothing polls.
+"""The loop of one team run: see what is due, decide, act, report, wait for the run to change. Nothing polls.
 
 It is a client that holds a fence: everything it does names its ``sup_gen``, and the first refusal that says a newer
 supervisor took over ends it. It runs inside the daemon, or over a socket; it cannot tell which.
@@ -14,49 +14,91 @@ from client.protocol.attempt import AdmitWork
 from client.protocol.board import Due, ListDue
 from client.protocol.event import WaitForEvent
 from client.protocol.ids import TeamRunId
-from client.protocol.operation import Node, R, Request
+from client.protocol.operation import Node
 from client.protocol.refusals import ROWS, Code, Refusal, Retry
 from client.protocol.team_run import TakeTeamRun
+from supervisor.decide import Action, Admit, Adopt, Control, Open, decide
+from supervisor.desk import Desk, Means, lasting
 
 log = logging.getLogger(__name__)
 
 #: A wait without news ends after this and is begun again; nothing depends on its length.
 _WAIT_MS = 600_000
-#: After these a supervisor stops. Anything else may be lifted: a full disk is emptied, a record is repaired.
-_ENDS = frozenset({Code.NOT_FOUND, Code.SUPERVISOR_GENERATION_FENCED, Code.TEAM_RUN_NOT_OPEN})
-#: Seconds before it asks again after something that may be lifted.
-_AGAIN = 10.0
+#: Milliseconds before it looks again after something that may be lifted.
+_AGAIN_MS = 10_000
 
 
-async def supervise(node: Node, run_id: TeamRunId) -> Refusal:
-    """Hold a run until a newer supervisor takes it or it ends; the refusal that said so."""
-    taken = await _lasting(node, TakeTeamRun(team_run_id=run_id))
+async def supervise(node: Node, means: Means | None, run_id: TeamRunId) -> Refusal:
+    """Hold a run until a newer supervisor takes it or it ends; the refusal that said so. Without ``means`` it starts
+    no process.
+
+    What it does for one place or one control is a task of its own; they end with it, the processes do not.
+    """
+    taken = await lasting(node, TakeTeamRun(team_run_id=run_id))
     if isinstance(taken, Refusal):
         return taken
     log.info("holding run=%s sup_gen=%d", run_id, taken.sup_gen)
+    async with trio.open_nursery() as tasks:
+        desk = Desk(node, means, run_id, taken.sup_gen) if means else None
+        ended = await _hold(node, desk, run_id, taken.sup_gen, tasks)
+        tasks.cancel_scope.cancel(reason="the run is not this supervisor's any more")
+    return ended
+
+
+async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, tasks: trio.Nursery) -> Refusal:
     while True:
-        seen = await _lasting(node, ListDue(team_run_id=run_id, sup_gen=taken.sup_gen))
+        seen = await lasting(node, ListDue(team_run_id=run_id, sup_gen=sup_gen))
         if isinstance(seen, Refusal):
             return seen
-        faults = [due for due in seen.items if not await _admit(node, due, taken.sup_gen)]
-        patience = int(_AGAIN * 1000) if faults else _WAIT_MS
-        news = WaitForEvent(predicate=f"team-run:{run_id}.seq>{seen.seq}", timeout_ms=patience)
-        waited = await _lasting(node, news)
-        if isinstance(waited, Refusal):
-            return waited
+        profiles = desk.means.profiles if desk else ()
+        actions = decide(
+            seen, profiles=profiles, busy=desk.busy if desk else (), failures=desk.failures if desk else {}
+        )
+        faults = 0
+        for action in actions:
+            if isinstance(action, Admit):
+                faults += not await _admit(node, action.due, sup_gen)
+            elif desk is not None:
+                desk.busy.add(action.busy)
+                tasks.start_soon(_act, desk, action)
+        news = WaitForEvent(predicate=f"team-run:{run_id}.seq>{seen.seq}", timeout_ms=_AGAIN_MS if faults else _WAIT_MS)
+        ended = await (_news(desk, news) if desk else lasting(node, news))
+        if isinstance(ended, Refusal):
+            return ended
 
 
-async def _lasting(node: Node, request: Request[R]) -> R | Refusal:
-    """The answer, or why the run is not this supervisor's any more; what stands in the way is waited out."""
-    told: Code | None = None
-    while True:
-        outcome = await node.ask(request)
-        if not isinstance(outcome, Refusal) or outcome.code in _ENDS:
-            return outcome
-        if outcome.code is not told:
-            told = outcome.code
-            log.warning("asking again until it is lifted: %s, %s", outcome.code, outcome.lifted_by)
-        await trio.sleep(_AGAIN)
+async def _news(desk: Desk, news: WaitForEvent) -> Refusal | None:
+    """Wait until the run changes or something that was busy ends; why the run is not ours any more."""
+    refused: list[Refusal] = []
+    async with trio.open_nursery() as either:
+
+        async def wait() -> None:
+            outcome = await lasting(desk.node, news)
+            if isinstance(outcome, Refusal):
+                refused.append(outcome)
+            either.cancel_scope.cancel(reason="the run changed")
+
+        either.start_soon(wait)
+        await desk.stirred.wait()
+        desk.stirred = trio.Event()
+        either.cancel_scope.cancel(reason="something that was busy has ended")
+    return refused[0] if refused else None
+
+
+async def _act(desk: Desk, action: Action) -> None:
+    try:
+        match action:
+            case Open():
+                await desk.open(action.seat)
+            case Adopt():
+                await desk.adopt(action)
+            case Control():
+                await desk.control(action)
+            case Admit():
+                raise AssertionError("admitted in the loop itself")
+    finally:
+        desk.busy.discard(action.busy)
+        desk.stirred.set()
 
 
 async def _admit(node: Node, due: Due, sup_gen: int) -> bool:

@@ -7,15 +7,25 @@ from typing import Annotated
 
 import attrs
 
-from client.protocol.ids import OWN_RUN, MemberRunId, SessionId, SupGen, TeamRunId, UnixMs, WorkId
+from client.protocol.agent import WorkspacePolicy
+from client.protocol.effect import RuntimeEffect
+from client.protocol.ids import (
+    OWN_RUN,
+    AgentMemberId,
+    MemberRunId,
+    ProjectId,
+    SessionId,
+    SupGen,
+    TeamRunId,
+    UnixMs,
+    WorkId,
+)
 from client.protocol.operation import MEMBER_OR_ABOVE, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
-from client.protocol.session import SessionState
-from client.protocol.shape import ID, VERSION, Bounds
+from client.protocol.session import AgentSession, SessionState
+from client.protocol.shape import ID, OPTIONAL_ID, VERSION
 from client.protocol.team_run import TeamRun
 from client.protocol.work import Condition, Phase, Priority
-
-OPTIONAL_ID = Bounds(most=200, line=True)
 
 
 @attrs.frozen(kw_only=True)
@@ -131,10 +141,34 @@ class Due:
 
 
 @attrs.frozen(kw_only=True)
+class Seat:
+    """A place of a run that a supervisor looks after: who sits there, where it works, its session that is not closed
+    and the last launch of that.
+    """
+
+    member_run_id: MemberRunId
+    agent_member_id: AgentMemberId
+    agent_name: str
+    team_name: str
+    profile: str
+    workspace: WorkspacePolicy
+    project_id: ProjectId
+    root: str
+    in_git: bool
+    takes_sessions: bool
+    session: AgentSession | None
+    launch: RuntimeEffect | None
+
+
+@attrs.frozen(kw_only=True)
 class DueList:
-    """``seq`` is what was committed when this was looked at: wait for more behind it."""
+    """``seq`` is what was committed when this was looked at: wait for more behind it. ``controls`` are what somebody
+    asked for and nobody settled.
+    """
 
     items: list[Due]
+    seats: list[Seat]
+    controls: list[RuntimeEffect]
     sup_gen: SupGen
     seq: int
 
@@ -170,7 +204,7 @@ class AcknowledgeAttention(Request[AttentionList]):
 
 @attrs.frozen(kw_only=True)
 class ListDue(Request[DueList]):
-    """List what a supervisor can admit now."""
+    """List what a supervisor has to look after now."""
 
     team_run_id: Annotated[TeamRunId, "the run", ID]
     sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]

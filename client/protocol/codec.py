@@ -120,6 +120,11 @@ def packb(value: object) -> bytes:
     return _pack(_converter.unstructure(value))
 
 
+def pack_plain(value: object) -> bytes:
+    """The same of what msgpack takes as it is."""
+    return _pack(value)
+
+
 def unpackb(data: bytes) -> Any:
     """Raises ``ValueError`` on anything that is not exactly one msgpack value."""
     try:

@@ -1,7 +1,7 @@
 """The first frame of each side: protocol version, table digest, and who the client says it is.
 
-``{"hello": {"protocol": 1, "table": DIGEST, "key": OPERATOR_KEY}}``; a session shows ``capability`` instead. The
-daemon answers with a hello of its own, or with a refusal, and then closes. Another protocol version is
+``{"hello": {"protocol": 1, "table": DIGEST, "key": OPERATOR_KEY}}``; a session shows ``capability`` instead, a launcher
+``launch``. The daemon answers with a hello of its own, or with a refusal, and then closes. Another protocol version is
 refused; another table digest is only told, since unknown operations and fields are refused one by one.
 """
 
@@ -25,6 +25,7 @@ class Hello:
     table: str = ""
     key: str = ""
     capability: str = ""
+    launch: str = ""  # a launcher names its launch and nothing else
 
 
 @attrs.frozen(kw_only=True)

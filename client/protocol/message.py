@@ -23,13 +23,12 @@ from client.protocol.ids import (
 )
 from client.protocol.operation import MEMBER_OR_ABOVE, MEMBERS, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
-from client.protocol.shape import ID, LABEL, PAGE, VERSION, WORDS, Bounds
+from client.protocol.shape import ID, LABEL, OPTIONAL_ID, PAGE, VERSION, WORDS, Bounds
 
 #: A body, in characters; large content is given as a reference.
 BODY = Bounds(least=1, most=32 * 1024)
 #: How long a message may wait at most before it expires: a year.
 LONGEST = 366 * 86_400_000
-OPTIONAL_ID = Bounds(most=200, line=True)
 
 
 class MessageKind(enum.StrEnum):

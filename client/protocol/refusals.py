@@ -37,6 +37,7 @@ class Code(enum.StrEnum):
     DELIVERY_NOT_DISPATCHED = "DELIVERY_NOT_DISPATCHED"
     DELIVERY_RECOVERY_UNCERTAIN = "DELIVERY_RECOVERY_UNCERTAIN"
     DUPLICATE_TITLE = "DUPLICATE_TITLE"
+    EFFECT_UNSETTLED = "EFFECT_UNSETTLED"
     EVIDENCE_REQUIRED = "EVIDENCE_REQUIRED"
     FENCE_STALE = "FENCE_STALE"
     FILE_EXISTS = "FILE_EXISTS"
@@ -47,6 +48,7 @@ class Code(enum.StrEnum):
     IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
     INTERNAL = "INTERNAL"
     INVALID_STATE_TRANSITION = "INVALID_STATE_TRANSITION"
+    LAUNCH_DENIED = "LAUNCH_DENIED"
     LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
     MALFORMED = "MALFORMED"
     MEMBERSHIP_EXISTS = "MEMBERSHIP_EXISTS"
@@ -77,10 +79,13 @@ class Code(enum.StrEnum):
     STORE_IO_ERROR = "STORE_IO_ERROR"
     STORE_READ_ONLY = "STORE_READ_ONLY"
     SUPERVISOR_GENERATION_FENCED = "SUPERVISOR_GENERATION_FENCED"
+    TEAM_RUN_DORMANT = "TEAM_RUN_DORMANT"
     TEAM_RUN_NOT_OPEN = "TEAM_RUN_NOT_OPEN"
     TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
     UNKNOWN_OPERATION = "UNKNOWN_OPERATION"
     VERSION_CONFLICT = "VERSION_CONFLICT"
+    WORKSPACE_CONFLICT = "WORKSPACE_CONFLICT"
+    WORKSPACE_DIRTY = "WORKSPACE_DIRTY"
     WORK_ALREADY_ASSIGNED = "WORK_ALREADY_ASSIGNED"
     WORK_BINDING_LIVE = "WORK_BINDING_LIVE"
     WORK_NOT_ASSIGNED = "WORK_NOT_ASSIGNED"
@@ -118,6 +123,7 @@ ROWS: Mapping[Code, Row] = {
     Code.DELIVERY_NOT_DISPATCHED: Row(409, 3, _SAME, "The Work is yours, and not delivered to your session yet."),
     Code.DELIVERY_RECOVERY_UNCERTAIN: Row(409, 1, _REREAD, "The delivery may have reached a process."),
     Code.DUPLICATE_TITLE: Row(409, 1, _REREAD, "An open Work of this run has the same title."),
+    Code.EFFECT_UNSETTLED: Row(409, 3, _SAME, "Something begun for this session is not settled yet."),
     Code.EVIDENCE_REQUIRED: Row(400, 1, _NEVER, "Evidence is missing or contradicts itself."),
     Code.FENCE_STALE: Row(409, 1, _NEVER, "A later attempt at this Work has begun; stop."),
     Code.FILE_EXISTS: Row(409, 1, _NEVER, "A file of that name exists and is not overwritten."),
@@ -128,6 +134,7 @@ ROWS: Mapping[Code, Row] = {
     Code.IDEMPOTENCY_KEY_REUSED: Row(409, 1, _NEVER, "The key was used for another request."),
     Code.INTERNAL: Row(500, 1, _SAME, "The daemon failed; its log says where."),
     Code.INVALID_STATE_TRANSITION: Row(409, 1, _REREAD, "The lifecycle has no such move from here."),
+    Code.LAUNCH_DENIED: Row(403, 1, _NEVER, "The process that connected is not the one that was launched."),
     Code.LIMIT_EXCEEDED: Row(413, 2, _NEVER, "A value is larger than its limit."),
     Code.MALFORMED: Row(400, 2, _NEVER, "The request does not have the declared shape."),
     Code.MEMBERSHIP_EXISTS: Row(409, 1, _REREAD, "The agent member already takes part in this team."),
@@ -158,10 +165,13 @@ ROWS: Mapping[Code, Row] = {
     Code.STORE_IO_ERROR: Row(503, 3, _SAME, "The disk failed; nothing was written."),
     Code.STORE_READ_ONLY: Row(503, 3, _SAME, "The disk is read-only; nothing was written."),
     Code.SUPERVISOR_GENERATION_FENCED: Row(409, 1, _NEVER, "A newer supervisor took over; stop."),
+    Code.TEAM_RUN_DORMANT: Row(409, 1, _REREAD, "No supervisor holds this run, so nobody would act."),
     Code.TEAM_RUN_NOT_OPEN: Row(409, 1, _REREAD, "The run takes nothing new now."),
     Code.TOO_MANY_REQUESTS: Row(429, 3, _SAME, "The connection holds as many open requests as it may."),
     Code.UNKNOWN_OPERATION: Row(404, 2, _NEVER, "This daemon has no such operation."),
     Code.VERSION_CONFLICT: Row(412, 1, _REREAD, "The record moved since it was read."),
+    Code.WORKSPACE_CONFLICT: Row(409, 1, _REREAD, "The member's workspace cannot be had as it stands."),
+    Code.WORKSPACE_DIRTY: Row(409, 1, _REREAD, "The workspace has changes that are in no commit."),
     Code.WORK_ALREADY_ASSIGNED: Row(409, 1, _REREAD, "The Work is assigned to that member already."),
     Code.WORK_BINDING_LIVE: Row(409, 1, _REREAD, "An attempt at this Work is live."),
     Code.WORK_NOT_ASSIGNED: Row(409, 1, _REREAD, "Nobody answers for this Work."),
@@ -200,6 +210,9 @@ WRITING = (
 
 #: The answer to a hello; after one of these the daemon closes the connection.
 HELLO = (Code.CAPABILITY_DENIED, Code.MALFORMED, Code.NOT_AUTHORIZED, Code.PROTOCOL_UNSUPPORTED)
+
+#: Of the workspaces of members, which the daemon prepares before it launches one. No operation answers with these yet.
+WORKSPACES = (Code.WORKSPACE_CONFLICT, Code.WORKSPACE_DIRTY)
 
 
 @attrs.frozen(kw_only=True)

@@ -39,6 +39,7 @@ WORDS = Bounds(most=64)
 VERSION = Bounds(least=1)
 PAGE = Bounds(least=1, most=500)
 ID = Bounds(least=1, most=200, line=True)
+OPTIONAL_ID = Bounds(most=200, line=True)
 
 
 @attrs.frozen

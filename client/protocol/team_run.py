@@ -247,7 +247,7 @@ OPERATIONS = (
         CompleteTeamRun,
         planes=HOST_OR_OPERATOR,
         effect=_W,
-        refuses=(*_MOVE, Code.WORK_NOT_CLOSED),
+        refuses=(*_MOVE, Code.SESSION_LIVE, Code.WORK_NOT_CLOSED),
     ),
     Operation(
         "team-run.create",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import attrs
 
 from client.protocol.agent import AgentStatus
+from client.protocol.effect import Certainty, EffectState
 from client.protocol.membership import MembershipRole, MembershipState
 from client.protocol.message import MailState, Response
 from client.protocol.refusals import Code, Refusal
@@ -20,6 +21,7 @@ from client.protocol.work import Condition, Phase, Resolution
 #: The fields one can wait on, with the values they can take.
 FIELDS: Mapping[str, Mapping[str, type[enum.StrEnum]]] = {
     "agent": {"status": AgentStatus},
+    "effect": {"certainty": Certainty, "state": EffectState},
     "mail": {"response": Response, "state": MailState},
     "membership": {"role": MembershipRole, "state": MembershipState},
     "session": {"state": SessionState},

@@ -22,7 +22,6 @@ from store import attempt as attempts
 from store import membership as memberships
 from store import session as sessions
 from store import team_run as runs
-from store.agent import AGENTS
 from store.membership import MEMBERSHIPS
 from store.session import SESSIONS
 from store.team_run import MEMBER_RUNS, TEAM_RUNS
@@ -96,12 +95,8 @@ def actor(tx: Tx, call: Call) -> Actor | None:
 
 def may_host(tx: Tx, call: Call, team_id: TeamId) -> Refusal | None:
     """Why the caller does not decide as the Host of this team, or None."""
-    host = memberships.host(tx, team_id)
-    if host is not None and call.plane is Plane.OPERATOR:
-        agent = AGENTS.load(tx, host.agent_member_id)
-        if agent is not None and agent.profile == ME:
-            return None
-    elif host is not None and host.agent_member_id == call.agent_member_id:
+    host, profile = memberships.host_agent(tx, team_id)
+    if host and (profile == ME if call.plane is Plane.OPERATOR else host == call.agent_member_id):
         return None
     return Refusal(
         code=Code.NOT_AUTHORIZED,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import (
     AcknowledgeAttention,
     Attention,
@@ -17,6 +18,7 @@ from client.protocol.board import (
     DueList,
     ListAttention,
     ListDue,
+    Seat,
     ShowBoard,
     ShowSummary,
     Summary,
@@ -26,7 +28,7 @@ from client.protocol.membership import MembershipRole
 from client.protocol.operation import Plane
 from client.protocol.refusals import Refusal
 from client.protocol.session import SessionState
-from client.protocol.team_run import TeamRun
+from client.protocol.team_run import TeamRun, TeamRunState
 from client.protocol.work import Condition, Phase, Priority
 from daemon.call import Call
 from daemon.kernel import board as rules
@@ -34,8 +36,10 @@ from daemon.kernel.team_run import fenced, goes_on
 from daemon.operations import actor, find
 from store import board as facts
 from store import delegation as delegations
+from store import effect as effects
 from store import membership as memberships
 from store import message as messages
+from store import session as sessions
 from store.tx import Tx
 
 
@@ -258,4 +262,29 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
         return refusal
     rows = facts.due(tx, run.id) if run.state.value == "running" else []
     items = [Due(work_id=w, work_version=v, session_id=s, session_gen=g) for w, v, s, g in rows]
-    return DueList(items=items, sup_gen=run.sup_gen, seq=facts.seq(tx))
+    return DueList(
+        items=items,
+        seats=[_seat(tx, run, row) for row in facts.seats(tx, run.id)],
+        controls=effects.controls(tx, run.id),
+        sup_gen=run.sup_gen,
+        seq=facts.seq(tx),
+    )
+
+
+def _seat(tx: Tx, run: TeamRun, row: tuple[Any, ...]) -> Seat:
+    place, agent, name, team, profile, workspace, project, root, in_git, takes = row
+    session = sessions.open_of_place(tx, place)
+    return Seat(
+        member_run_id=place,
+        agent_member_id=agent,
+        agent_name=name,
+        team_name=team,
+        profile=profile,
+        workspace=WorkspacePolicy(workspace),
+        project_id=project,
+        root=root,
+        in_git=bool(in_git),
+        takes_sessions=bool(takes) and run.state is TeamRunState.RUNNING,
+        session=session,
+        launch=effects.launch_of(tx, session.id) if session else None,
+    )

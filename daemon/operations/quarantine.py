@@ -12,6 +12,7 @@ from store import attempt, events, message, quarantine
 from store.agent import AGENTS
 from store.attempt import BINDINGS, DELIVERIES
 from store.delegation import DELEGATIONS
+from store.effect import EFFECTS
 from store.membership import MEMBERSHIPS, subscription
 from store.message import MAIL
 from store.project import PROJECTS
@@ -27,6 +28,7 @@ _KEEPERS = (
     CAPABILITIES,
     DELEGATIONS,
     DELIVERIES,
+    EFFECTS,
     MAIL,
     MEMBERSHIPS,
     MEMBER_RUNS,

@@ -162,11 +162,11 @@ def _open(
 
 def _supersede(tx: Tx, call: Call, former: AgentSession) -> None:
     """End a session that another takes the place of: what it held is orphaned, its capability replaced."""
-    _orphan(tx, call, former, "session superseded")
-    _close(tx, call, former, "superseded", CapabilityState.REPLACED)
+    orphan(tx, call, former, "session superseded")
+    close_(tx, call, former, "superseded", CapabilityState.REPLACED)
 
 
-def _close(tx: Tx, call: Call, session: AgentSession, kind: str, capability: CapabilityState) -> AgentSession:
+def close_(tx: Tx, call: Call, session: AgentSession, kind: str, capability: CapabilityState) -> AgentSession:
     _end_capability(tx, call, session, kind, capability)
     return SESSIONS.change(
         tx, session, kind=kind, actor=call.actor, at=call.now, state=SessionState.CLOSED, closed_at=call.now
@@ -179,7 +179,7 @@ def _end_capability(tx: Tx, call: Call, session: AgentSession, kind: str, state:
         CAPABILITIES.change(tx, shown, kind=kind, actor=call.actor, at=call.now, state=state)
 
 
-def _orphan(tx: Tx, call: Call, session: AgentSession, reason: str) -> None:
+def orphan(tx: Tx, call: Call, session: AgentSession, reason: str) -> None:
     """Nobody knows what the process of this session did with what it held."""
     for binding in attempts.live_of_session(tx, session.id):
         if binding.custody is Custody.CLAIMED:
@@ -202,9 +202,9 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
         if live:
             lifted_by = "its Work is submitted, or its custody is reviewed; or the session is superseded"
             return Refusal(code=Code.WORK_BINDING_LIVE, about=f"work/{live[0].work_id}", lifted_by=lifted_by)
-        return _close(tx, call, session, "closed", CapabilityState.REVOKED)
+        return close_(tx, call, session, "closed", CapabilityState.REVOKED)
     if ask.cause in ORPHANING:
-        _orphan(tx, call, session, f"session {ask.cause.value}")
+        orphan(tx, call, session, f"session {ask.cause.value}")
     if ask.cause is SessionCause.ADOPTED:
         _adopt(tx, call, session, SupGen(ask.sup_gen))
     if ask.cause is SessionCause.LOST:
@@ -261,8 +261,8 @@ def unbind(tx: Tx, call: Call, ask: UnbindSession) -> AgentSession | Refusal:
         what = "closed" if session.state is SessionState.CLOSED else "driven by its supervisor, which ends it"
         lifted_by = f"it is {what}; this ends the session of a person's own process"
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session.id}", lifted_by=lifted_by)
-    _orphan(tx, call, session, "session unbound")
-    return _close(tx, call, session, "unbound", CapabilityState.REVOKED)
+    orphan(tx, call, session, "session unbound")
+    return close_(tx, call, session, "unbound", CapabilityState.REVOKED)
 
 
 def ended(tx: Tx, call: Call, session_id: SessionId, reason: str) -> AgentSession | None:
@@ -270,8 +270,8 @@ def ended(tx: Tx, call: Call, session_id: SessionId, reason: str) -> AgentSessio
     session = SESSIONS.load(tx, session_id)
     if session is None or session.state is SessionState.CLOSED:
         return None
-    _orphan(tx, call, session, reason)
-    return _close(tx, call, session, f"ended: {reason}", CapabilityState.REVOKED)
+    orphan(tx, call, session, reason)
+    return close_(tx, call, session, f"ended: {reason}", CapabilityState.REVOKED)
 
 
 def restored(tx: Tx, call: Call) -> int:
@@ -282,7 +282,7 @@ def restored(tx: Tx, call: Call) -> int:
         if session.driver is Driver.USER_DRIVEN:
             ended(tx, call, session.id, reason)
             continue
-        _orphan(tx, call, session, reason)
+        orphan(tx, call, session, reason)
         _end_capability(tx, call, session, "restored", CapabilityState.REVOKED)
         SESSIONS.change(
             tx,

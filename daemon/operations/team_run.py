@@ -8,7 +8,7 @@ from client.protocol.ids import MemberRunId, MembershipId, RunGen, SupGen, TeamR
 from client.protocol.membership import MembershipState, TeamMembership
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import AgentSession
+from client.protocol.session import AgentSession, Driver
 from client.protocol.team import TeamState
 from client.protocol.team_run import (
     AddMemberRun,
@@ -161,8 +161,11 @@ def resume(tx: Tx, call: Call, ask: ResumeTeamRun) -> TeamRun | Refusal:
 def complete(tx: Tx, call: Call, ask: CompleteTeamRun) -> TeamRun | Refusal:
     left = works.unclosed(tx, ask.team_run_id, 4)
     after = _move(tx, call, ask, RunCause.COMPLETE)
-    if isinstance(after, Refusal) or not left:
+    if isinstance(after, Refusal):
         return after
+    if not left:
+        driven = [s for s in sessions.open_of_run(tx, after.id) if s.driver is Driver.HOST_DRIVEN]
+        return _session_live(driven[0]) if driven else after
     shown = ", ".join(f"{work.id} ({work.title}, {work.phase.value})" for work in left[:3])
     return Refusal(
         code=Code.WORK_NOT_CLOSED,

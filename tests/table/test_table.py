@@ -16,7 +16,7 @@ import pytest
 import store
 from client.cli.main import ALIASES, BY_HAND
 from client.protocol.operation import MEMBERS, OPERATOR, SUPERVISOR, Effect, Operation, Plane
-from client.protocol.refusals import COMMON, HELLO, ROWS, WRITING, Code, Retry
+from client.protocol.refusals import COMMON, HELLO, ROWS, WORKSPACES, WRITING, Code, Retry
 from client.protocol.shape import shapes
 from client.protocol.table import BY_NAME, BY_REQUEST, OPERATIONS
 from daemon.handlers import GUARDS, HANDLERS
@@ -135,7 +135,7 @@ def test_every_row_of_a_code_is_complete(code: Code) -> None:
 
 
 def test_every_code_is_refused_with_by_somebody() -> None:
-    used = {*COMMON, *WRITING, *HELLO}.union(*(op.refuses for op in OPERATIONS))
+    used = {*COMMON, *WRITING, *HELLO, *WORKSPACES}.union(*(op.refuses for op in OPERATIONS))
     assert used == set(Code)
 
 
@@ -147,7 +147,8 @@ def _calls(root: Path, name: str) -> Iterator[tuple[str, ast.Call]]:
 
 
 def test_every_refusal_says_what_lifts_it() -> None:
-    refusals = [each for folder in ("client", "daemon", "store") for each in _calls(ROOT / folder, "Refusal")]
+    folders = ("client", "daemon", "store", "supervisor")
+    refusals = [each for folder in folders for each in _calls(ROOT / folder, "Refusal")]
     assert refusals
     silent = [where for where, call in refusals if not {"code", "about", "lifted_by"} <= {k.arg for k in call.keywords}]
     assert silent == []
@@ -157,7 +158,7 @@ def test_every_code_is_made_by_somebody() -> None:
     """A code that nothing returns is a promise that nothing keeps."""
     text = "\n".join(
         path.read_text()
-        for folder in ("daemon", "store", "client/protocol/codec.py", "client/protocol/frames.py")
+        for folder in ("daemon", "store", "supervisor", "client/protocol/codec.py", "client/protocol/frames.py")
         for path in ([ROOT / folder] if folder.endswith(".py") else sorted((ROOT / folder).rglob("*.py")))
     )
     assert [code for code in Code if not re.search(rf"Code\.{code}\b", text)] == []

@@ -1,12 +1,13 @@
 """Generated from the operation table by ``.ci/generate``; do not edit."""
 
-DIGEST = 'cb534232f179b4a0'
+DIGEST = '8727e140df1f56d5'
 
 # noun: help
 NOUNS = {
     'agent': 'Agent members: durable identities that join teams.',
     'attention': 'What somebody has to look at in a run.',
     'delegation': 'What one team asks another to answer for.',
+    'effect': 'What was done to processes: prepared, read back, settled.',
     'event': 'What was committed, in order; waiting and watching.',
     'member-run': 'Places in a run: who takes part, under which role.',
     'membership': 'Who takes part in which team, and as what.',
@@ -35,6 +36,7 @@ CODES = {
     'DELIVERY_NOT_DISPATCHED': (3, 'same', 'The Work is yours, and not delivered to your session yet.'),
     'DELIVERY_RECOVERY_UNCERTAIN': (1, 'reread', 'The delivery may have reached a process.'),
     'DUPLICATE_TITLE': (1, 'reread', 'An open Work of this run has the same title.'),
+    'EFFECT_UNSETTLED': (3, 'same', 'Something begun for this session is not settled yet.'),
     'EVIDENCE_REQUIRED': (1, 'never', 'Evidence is missing or contradicts itself.'),
     'FENCE_STALE': (1, 'never', 'A later attempt at this Work has begun; stop.'),
     'FILE_EXISTS': (1, 'never', 'A file of that name exists and is not overwritten.'),
@@ -45,6 +47,7 @@ CODES = {
     'IDEMPOTENCY_KEY_REUSED': (1, 'never', 'The key was used for another request.'),
     'INTERNAL': (1, 'same', 'The daemon failed; its log says where.'),
     'INVALID_STATE_TRANSITION': (1, 'reread', 'The lifecycle has no such move from here.'),
+    'LAUNCH_DENIED': (1, 'never', 'The process that connected is not the one that was launched.'),
     'LIMIT_EXCEEDED': (2, 'never', 'A value is larger than its limit.'),
     'MALFORMED': (2, 'never', 'The request does not have the declared shape.'),
     'MEMBERSHIP_EXISTS': (1, 'reread', 'The agent member already takes part in this team.'),
@@ -75,10 +78,13 @@ CODES = {
     'STORE_IO_ERROR': (3, 'same', 'The disk failed; nothing was written.'),
     'STORE_READ_ONLY': (3, 'same', 'The disk is read-only; nothing was written.'),
     'SUPERVISOR_GENERATION_FENCED': (1, 'never', 'A newer supervisor took over; stop.'),
+    'TEAM_RUN_DORMANT': (1, 'reread', 'No supervisor holds this run, so nobody would act.'),
     'TEAM_RUN_NOT_OPEN': (1, 'reread', 'The run takes nothing new now.'),
     'TOO_MANY_REQUESTS': (3, 'same', 'The connection holds as many open requests as it may.'),
     'UNKNOWN_OPERATION': (2, 'never', 'This daemon has no such operation.'),
     'VERSION_CONFLICT': (1, 'reread', 'The record moved since it was read.'),
+    'WORKSPACE_CONFLICT': (1, 'reread', "The member's workspace cannot be had as it stands."),
+    'WORKSPACE_DIRTY': (1, 'reread', 'The workspace has changes that are in no commit.'),
     'WORK_ALREADY_ASSIGNED': (1, 'reread', 'The Work is assigned to that member already.'),
     'WORK_BINDING_LIVE': (1, 'reread', 'An attempt at this Work is live.'),
     'WORK_NOT_ASSIGNED': (1, 'reread', 'Nobody answers for this Work.'),

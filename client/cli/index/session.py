@@ -23,6 +23,24 @@ VERBS = {
             ('sup_gen', '--sup-gen', 'int', False, None, None, False, '', 'the supervisor generation that asks; the operator names none'),
         ),
     ),
+    'close': (
+        'session.close',
+        'write',
+        "End a member's process, with everything it started, and close its place in the run.",
+        (
+            ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
+            ('reason', '--reason', 'str', False, '', None, False, '', 'why, for the record'),
+        ),
+    ),
+    'interrupt': (
+        'session.interrupt',
+        'write',
+        "Interrupt what a member's process does now; the process and its Work stay.",
+        (
+            ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
+            ('reason', '--reason', 'str', False, '', None, False, '', 'why, for the record'),
+        ),
+    ),
     'list': (
         'session.list',
         'read',

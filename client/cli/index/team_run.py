@@ -59,7 +59,7 @@ VERBS = {
     'due': (
         'team-run.due',
         'read',
-        'List what a supervisor can admit now.',
+        'List what a supervisor has to look after now.',
         (
             ('team_run_id', '--team-run-id', 'str', True, None, None, False, '', 'the run'),
             ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that asks'),

@@ -1,0 +1,193 @@
+"""RuntimeEffect: something done to a process, recorded before it is done. Records, requests and rows.
+
+It is born unknown. Whoever does it reads the world back and settles it; what cannot be read stays unknown, and visible.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated
+
+import attrs
+
+from client.protocol.ids import (
+    OWN_RUN,
+    EffectId,
+    SessionGen,
+    SessionId,
+    SupGen,
+    TeamRunId,
+    UnixMs,
+)
+from client.protocol.operation import HOST_OR_OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
+from client.protocol.refusals import Code
+from client.protocol.shape import ID, LABEL, LINE, OPTIONAL_ID, PAGE, PATH, TEXT, VERSION, Bounds
+
+
+class EffectKind(enum.StrEnum):
+    LAUNCH = "launch"
+    INTERRUPT = "interrupt"
+    STOP = "stop"
+
+
+class EffectState(enum.StrEnum):
+    """Unknown until it is settled; ``recovery_required`` says that reading it back failed."""
+
+    PREPARED = "prepared"
+    SETTLED = "settled"
+    RECOVERY_REQUIRED = "recovery_required"
+
+
+class Certainty(enum.StrEnum):
+    UNKNOWN = "unknown"
+    APPLIED = "applied"
+    NOT_APPLIED = "not_applied"
+
+
+class EffectFinding(enum.StrEnum):
+    """What a person found out about an effect that nothing could read back."""
+
+    CONFIRM_APPLIED = "confirm_applied"
+    CONFIRM_NOT_APPLIED = "confirm_not_applied"
+    KEEP = "keep"
+
+
+@attrs.frozen(kw_only=True)
+class RuntimeEffect:
+    """``pane``, ``pid``, ``start_ticks`` and ``boot_id`` are what a launch started, once that was read. A launch is
+    found again by this record's id.
+    """
+
+    id: EffectId
+    version: int
+    team_run_id: TeamRunId
+    session_id: SessionId
+    session_gen: SessionGen
+    sup_gen: SupGen
+    kind: EffectKind
+    state: EffectState
+    certainty: Certainty
+    cwd: str
+    pane: str
+    pid: int
+    start_ticks: int
+    boot_id: str
+    readback: str
+    created_by: str
+    created_at: UnixMs
+    updated_at: UnixMs
+    settled_at: UnixMs | None
+
+
+@attrs.frozen(kw_only=True)
+class EffectPage:
+    items: list[RuntimeEffect]
+    next: str | None
+
+
+@attrs.frozen(kw_only=True)
+class PrepareEffect(Request[RuntimeEffect]):
+    """Record a launch before it is done. Asked again for a launch that is not settled, it is that very one."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+    session_gen: Annotated[int, "its generation", VERSION]
+    sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
+    cwd: Annotated[str, "the folder in which the process will work", PATH]
+
+
+@attrs.frozen(kw_only=True)
+class StartedEffect(Request[RuntimeEffect]):
+    """Record which process a launch started, as it was read back."""
+
+    effect_id: Annotated[EffectId, "the launch", ID]
+    sup_gen: Annotated[int, "the supervisor generation that reports", VERSION]
+    pane: Annotated[str, "the provider's own name of the terminal", LINE]
+    pid: Annotated[int, "its first process", Bounds(least=2, most=2**22)]
+    start_ticks: Annotated[int, "when that began, in clock ticks of this boot", VERSION]
+    boot_id: Annotated[str, "which boot", LINE]
+
+
+@attrs.frozen(kw_only=True)
+class SettleEffect(Request[RuntimeEffect]):
+    """Settle an effect as applied or not, after reading it back; or say that it stays unknown."""
+
+    effect_id: Annotated[EffectId, "the effect", ID]
+    sup_gen: Annotated[int, "the supervisor generation that reports", VERSION]
+    certainty: Annotated[Certainty, "what was read"]
+    readback: Annotated[str, "what was seen, for the record", TEXT] = ""
+
+
+@attrs.frozen(kw_only=True)
+class ResolveEffect(Request[RuntimeEffect]):
+    """Decide an effect that nothing could read back, by what a person found out."""
+
+    effect_id: Annotated[EffectId, "the effect", ID]
+    expected_version: Annotated[int, "version last read", VERSION]
+    finding: Annotated[EffectFinding, "what was found out"]
+    reason: Annotated[str, "how it was found out", LINE]
+
+
+@attrs.frozen(kw_only=True)
+class ListEffects(Request[EffectPage]):
+    """List what was done to the processes of a run, oldest first."""
+
+    team_run_id: Annotated[TeamRunId, "the run; the caller's own when empty", OPTIONAL_ID] = OWN_RUN
+    state: Annotated[EffectState | None, "only in this state"] = None
+    limit: Annotated[int, "most rows", PAGE] = 100
+    cursor: Annotated[str, "continue after an earlier page", Bounds(most=500)] = ""
+
+
+@attrs.frozen(kw_only=True)
+class ShowEffect(Request[RuntimeEffect]):
+    """Show one effect with what was read back."""
+
+    effect_id: Annotated[EffectId, "the effect", ID]
+
+
+@attrs.frozen(kw_only=True)
+class CloseSession(Request[RuntimeEffect]):
+    """End a member's process, with everything it started, and close its place in the run."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+    reason: Annotated[str, "why, for the record", LABEL] = ""
+
+
+@attrs.frozen(kw_only=True)
+class InterruptSession(Request[RuntimeEffect]):
+    """Interrupt what a member's process does now; the process and its Work stay."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+    reason: Annotated[str, "why, for the record", LABEL] = ""
+
+
+_FIND = (Code.NOT_FOUND, Code.ROW_QUARANTINED)
+_W = Effect.WRITE
+_SUP = (*_FIND, Code.SUPERVISOR_GENERATION_FENCED)
+_CONTROL = (*_FIND, Code.EFFECT_UNSETTLED, Code.INVALID_STATE_TRANSITION, Code.TEAM_RUN_DORMANT)
+
+OPERATIONS = (
+    Operation("effect.list", ListEffects, planes=READERS, effect=Effect.READ, refuses=(*_FIND, Code.CURSOR_INVALID)),
+    Operation(
+        "effect.prepare",
+        PrepareEffect,
+        planes=SUPERVISOR,
+        effect=_W,
+        refuses=(*_SUP, Code.EFFECT_UNSETTLED, Code.INVALID_STATE_TRANSITION),
+    ),
+    Operation(
+        "effect.resolve",
+        ResolveEffect,
+        planes=HOST_OR_OPERATOR,
+        effect=_W,
+        refuses=(*_FIND, Code.INVALID_STATE_TRANSITION, Code.VERSION_CONFLICT),
+    ),
+    Operation(
+        "effect.settle", SettleEffect, planes=SUPERVISOR, effect=_W, refuses=(*_SUP, Code.INVALID_STATE_TRANSITION)
+    ),
+    Operation("effect.show", ShowEffect, planes=READERS, effect=Effect.READ, refuses=_FIND),
+    Operation(
+        "effect.started", StartedEffect, planes=SUPERVISOR, effect=_W, refuses=(*_SUP, Code.INVALID_STATE_TRANSITION)
+    ),
+    Operation("session.close", CloseSession, planes=HOST_OR_OPERATOR, effect=_W, refuses=_CONTROL),
+    Operation("session.interrupt", InterruptSession, planes=HOST_OR_OPERATOR, effect=_W, refuses=_CONTROL),
+)

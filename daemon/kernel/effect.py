@@ -1,0 +1,75 @@
+"""What may happen to an effect, and what an effect that is not settled keeps from happening."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+from client.protocol.effect import EffectKind, EffectState, RuntimeEffect
+from client.protocol.refusals import Code, Refusal
+from client.protocol.session import AgentSession, Driver, SessionState
+from client.protocol.team_run import TeamRun
+from daemon.kernel.machine import Lifecycle
+
+
+class EffectCause(enum.StrEnum):
+    SETTLE = "settle"
+    LOSE = "lose"
+    RESOLVE = "resolve"
+
+
+_S, _C = EffectState, EffectCause
+
+EFFECT = Lifecycle(
+    "runtime effect",
+    start=_S.PREPARED,
+    moves={
+        _S.PREPARED: {_C.SETTLE: _S.SETTLED, _C.LOSE: _S.RECOVERY_REQUIRED},
+        _S.RECOVERY_REQUIRED: {_C.SETTLE: _S.SETTLED, _C.RESOLVE: _S.SETTLED},
+        _S.SETTLED: {},
+    },
+)
+
+
+def admits(unsettled: Sequence[RuntimeEffect], kind: EffectKind) -> Refusal | None:
+    """Why an effect of this kind may not begin beside those that are not settled, or None.
+
+    While one is unknown its session takes only an interrupt and a stop, and one of each.
+    """
+    for effect in unsettled:
+        if kind is EffectKind.LAUNCH or effect.kind is kind:
+            return Refusal(
+                code=Code.EFFECT_UNSETTLED,
+                about=f"effect/{effect.id}",
+                lifted_by=f"wait for it: firm wait effect:{effect.id}.state=settled"
+                if effect.state is EffectState.PREPARED
+                else f"find out what it did: firm effect resolve {effect.id} --expected-version {effect.version}",
+            )
+    return None
+
+
+def launchable(session: AgentSession) -> Refusal | None:
+    """Why no process can be launched for this session, or None."""
+    if session.driver is Driver.HOST_DRIVEN and session.state is SessionState.COLD and session.pid == 0:
+        return None
+    lifted_by = "open the next session of its place; one that had a process gets no second one"
+    return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session.id}", lifted_by=lifted_by)
+
+
+def controllable(session: AgentSession) -> Refusal | None:
+    """Why a supervisor does not end or interrupt this session, or None."""
+    if session.driver is Driver.HOST_DRIVEN and session.state is not SessionState.CLOSED:
+        return None
+    about = f"session/{session.id}"
+    if session.state is SessionState.CLOSED:
+        return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by="it is closed already")
+    lifted_by = f"it is a person's own process; let go of it: firm session unbind {session.id}"
+    return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=lifted_by)
+
+
+def held(run: TeamRun) -> Refusal | None:
+    """Why nobody would act for this run now, or None."""
+    if run.sup_gen > 0:
+        return None
+    lifted_by = f"start it first: firm team-run start {run.id} --expected-version {run.version}"
+    return Refusal(code=Code.TEAM_RUN_DORMANT, about=f"team-run/{run.id}", lifted_by=lifted_by)

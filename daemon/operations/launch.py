@@ -1,0 +1,88 @@
+"""A launch at the door: what its process is told to become, and what became of it. In units of the daemon's own."""
+
+from __future__ import annotations
+
+import sys
+
+import attrs
+
+from client.protocol.agent import AgentMember
+from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect
+from client.protocol.ids import EffectId
+from client.protocol.project import Project
+from client.protocol.refusals import Code, Refusal
+from client.protocol.session import AgentSession
+from daemon.call import Call
+from daemon.operations import effect as operations
+from daemon.operations import find
+from providers.profiles import PROFILES
+from store.agent import AGENTS
+from store.effect import EFFECTS
+from store.project import PROJECTS
+from store.session import SESSIONS
+from store.team import TEAMS
+from store.team_run import TEAM_RUNS
+from store.tx import Tx
+
+
+@attrs.frozen
+class Told:
+    """What a process that was proven is told to become."""
+
+    effect: RuntimeEffect
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+
+
+def admit(tx: Tx, call: Call, effect_id: EffectId, environment: dict[str, str]) -> Told | Refusal:
+    """The process of this launch connected and is the very one. From now on it is its session, in every lineage."""
+    effect = EFFECTS.load(tx, effect_id)
+    if effect is None or effect.kind is not EffectKind.LAUNCH or effect.state is not EffectState.PREPARED:
+        return find.not_found("effect", effect_id)
+    session, project = _of(tx, effect)
+    agent = AGENTS.load(tx, session.agent_member_id)
+    assert agent is not None, "a foreign key holds it"
+    profile = PROFILES.get(agent.profile)
+    if profile is None:
+        lifted_by = f"there is no profile {agent.profile!r}: firm agent update {agent.id} --profile command"
+        return Refusal(code=Code.LAUNCH_DENIED, about=f"agent/{agent.id}", lifted_by=lifted_by)
+    process = {"pid": effect.pid, "start_ticks": effect.start_ticks, "boot_id": effect.boot_id}
+    session = SESSIONS.change(tx, session, kind="launching", actor=call.actor, at=call.now, **process)
+    env = {**environment, **_envelope(call, session, agent, project, effect)}
+    return Told(effect, [word.format(python=sys.executable) for word in profile.argv], env, effect.cwd)
+
+
+def _of(tx: Tx, effect: RuntimeEffect) -> tuple[AgentSession, Project]:
+    session, run = SESSIONS.load(tx, effect.session_id), TEAM_RUNS.load(tx, effect.team_run_id)
+    assert session is not None, "a foreign key holds it"
+    assert run is not None, "a foreign key holds it"
+    team = TEAMS.load(tx, run.team_id)
+    assert team is not None, "a foreign key holds it"
+    project = PROJECTS.load(tx, team.project_id)
+    assert project is not None, "a foreign key holds it"
+    return session, project
+
+
+def _envelope(
+    call: Call, session: AgentSession, agent: AgentMember, project: Project, effect: RuntimeEffect
+) -> dict[str, str]:
+    """Names are hints; the capability and the process decide."""
+    return {
+        "FIRM_TEAM_RUN_ID": session.team_run_id,
+        "FIRM_MEMBER_RUN_ID": session.member_run_id,
+        "FIRM_MEMBER_NAME": agent.name,
+        "FIRM_SPACE": call.store_id,
+        "FIRM_PROJECT": project.root,
+        "FIRM_PROJECT_ID": project.id,
+        "FIRM_LAUNCH_ID": effect.id,
+        "FIRM_CAPABILITY": call.token(session),
+    }
+
+
+def settle(tx: Tx, call: Call, effect_id: EffectId, certainty: Certainty, readback: str) -> RuntimeEffect | Refusal:
+    """What became of the process, as it was read at the door."""
+    effect = EFFECTS.load(tx, effect_id)
+    if effect is None:
+        return find.not_found("effect", effect_id)
+    return operations.settled(tx, call, effect, certainty, readback)

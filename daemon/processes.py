@@ -1,0 +1,72 @@
+"""With what this daemon's supervisors start processes: tmux, workspaces, the launcher, and what every process gets of
+the daemon's own environment.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from client.protocol.agent import WorkspacePolicy
+from client.protocol.board import Seat
+from client.protocol.refusals import Refusal
+from providers import launcher
+from providers.profiles import PROFILES
+from providers.tmux.provider import Tmux
+from supervisor.desk import Means
+from supervisor.workspaces import Workspaces, plan
+
+#: Of the daemon's environment; everything else is built from nothing.
+_KEPT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TZ", "USER", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
+
+
+def environment(own: Mapping[str, str], *, firm_bin: str, socket: Path) -> dict[str, str]:
+    """What every launched process gets. Its terminal's name comes from the terminal; nothing of tmux stays."""
+    kept = {name: own[name] for name in _KEPT if name in own}
+    return {
+        "PATH": os.defpath,
+        **kept,
+        "TERM": "xterm-256color",
+        "FIRM_BIN": firm_bin,
+        "FIRM_SOCKET": str(socket),
+    }
+
+
+def means(folder: Path, own: Mapping[str, str], *, socket: Path) -> Means:
+    """``folder`` holds the tmux server's files; ``socket`` is the door at which a launcher asks what it becomes."""
+    tmux, workspaces = Tmux(folder), Workspaces()
+    words = (sys.executable, "-I", "-S", str(Path(launcher.__file__).resolve()), str(socket))
+    return Means(
+        provider=tmux,
+        ready=tmux.open,
+        folder=functools.partial(_folder, workspaces, _worktrees(own)),
+        launcher=lambda launch_id: (*words, launch_id),
+        profiles=PROFILES.keys(),
+    )
+
+
+def _worktrees(own: Mapping[str, str]) -> Path:
+    """Outside every checkout, and outside FIRM_HOME, which is the daemon's."""
+    named = own.get("XDG_DATA_HOME", "")
+    base = Path(named) if Path(named).is_absolute() else Path.home() / ".local" / "share"
+    return base / "firm" / "worktrees"
+
+
+async def _folder(workspaces: Workspaces, base: Path, seat: Seat) -> Path | Refusal:
+    root = Path(seat.root)
+    if seat.workspace is WorkspacePolicy.SHARED or not seat.in_git:
+        found = await workspaces.shared(root)
+    else:
+        place = plan(
+            root=root,
+            base=base,
+            project_id=seat.project_id,
+            team=seat.team_name,
+            member=seat.agent_name,
+            member_id=seat.agent_member_id,
+        )
+        found = await workspaces.worktree(place)
+    return found if isinstance(found, Refusal) else found.cwd

@@ -1,0 +1,48 @@
+"""Ends processes and reads back that they ended: TERM, a grace, then KILL, until a look finds none left."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+import trio
+
+from providers.process import Process
+
+GRACE = 2.0
+_PATIENCE = 5.0  # after KILL; longer is only what hangs in the kernel
+_ROUND = 0.05
+
+
+async def end_all(find: Callable[[], set[Process]], *, grace: float = GRACE) -> tuple[int, ...]:
+    """End whatever ``find`` sees, again and again, since what is ended may start something first. Answers with the
+    pids that were still there at the end.
+
+    What was seen once stays on the list: a child whose parent ended is no longer where it was seen.
+    """
+    known: set[Process] = set()
+    asked: set[Process] = set()
+    kill_at = trio.current_time() + grace
+    while True:
+        known |= await trio.to_thread.run_sync(find)
+        living = {each for each in known if each.lives()}
+        now = trio.current_time()
+        if not living or now >= kill_at + _PATIENCE:
+            return tuple(sorted(each.pid for each in living))
+        for each in living - asked if now < kill_at else living:
+            each.signal(signal.SIGTERM if now < kill_at else signal.SIGKILL)
+        asked |= living
+        await _first_end(living)
+
+
+async def _first_end(living: set[Process]) -> None:
+    """Until one of them has ended, or a round is over."""
+    with trio.move_on_after(_ROUND):
+        async with trio.open_nursery() as nursery:
+            for each in living:
+                nursery.start_soon(_then_cancel, each, nursery.cancel_scope)
+
+
+async def _then_cancel(each: Process, scope: trio.CancelScope) -> None:
+    await each.ended()
+    scope.cancel()

@@ -1,0 +1,87 @@
+"""Typing into one pane: text through a buffer, keys by name, and what stands on the screen."""
+
+from __future__ import annotations
+
+import attrs
+
+from providers.port import Delivered, Handle, Taken, Unreachable
+from providers.process import shell_in_front
+from providers.tmux.listing import Row, look
+from providers.tmux.server import Said, Server
+
+
+@attrs.frozen(kw_only=True)
+class PaneKeyboard:
+    """The keyboard of a pane. Before each step it is looked whether the pane still is this launch's, and lives."""
+
+    server: Server
+    handle: Handle
+
+    async def living(self) -> Row | Delivered | Unreachable:
+        """The pane, when its first process is still the one of the handle."""
+        seen = await look(self.server)
+        if isinstance(seen, Unreachable):
+            return seen
+        row = seen.get(self.handle.launch_id)
+        if row is None or row.dead or (row.pane, row.pid) != (self.handle.pane, self.handle.pid):
+            return Delivered(taken=Taken.GONE, reason="the first process of this terminal has ended")
+        return row
+
+    async def blocked(self) -> Delivered | Unreachable | None:
+        row = await self.living()
+        if not isinstance(row, Row):
+            return row
+        clients = await self.server.ask("list-clients", "-t", f"={row.launch_id}", "-F", "#{client_readonly}")
+        if isinstance(clients, Unreachable):
+            return clients
+        if "0" in clients.out.split():
+            return Delivered(taken=Taken.HELD, reason="somebody is attached and may be typing")
+        if shell := shell_in_front(row.pid):
+            return Delivered(taken=Taken.HELD, reason=f"a shell ({shell}) is in front, and would run what is typed")
+        return None
+
+    async def paste(self, text: str) -> Delivered | Unreachable | None:
+        """Through stdin, since a command line ends at 16 KiB; marked as a paste if the program asked for that."""
+        buffer = f"firm-{self.handle.launch_id}"
+        return await self._do(
+            (
+                *("copy-mode", "-q", "-t", self.handle.pane, ";"),
+                *("load-buffer", "-b", buffer, "-", ";"),
+                *("paste-buffer", "-p", "-d", "-b", buffer, "-t", self.handle.pane),
+            ),
+            text.encode("utf-8", "replace"),
+        )
+
+    async def enter(self) -> Delivered | Unreachable | None:
+        return await self.press("Enter")
+
+    async def press(self, key: str) -> Delivered | Unreachable | None:
+        """A copy mode would take the key for itself, so it is left first."""
+        return await self._do(
+            ("copy-mode", "-q", "-t", self.handle.pane, ";", "send-keys", "-t", self.handle.pane, key), b""
+        )
+
+    async def look(self) -> list[str] | Delivered | Unreachable:
+        row = await self.living()
+        if not isinstance(row, Row):
+            return row
+        shown = await self.server.ask(
+            *("capture-pane", "-p", "-t", row.pane, ";"),
+            *("display-message", "-p", "-t", row.pane, "#{cursor_x} #{cursor_y}"),
+        )
+        if isinstance(shown, Unreachable):
+            return shown
+        return shown.out.split("\n") if not shown.status else _gone(shown)
+
+    async def _do(self, words: tuple[str, ...], stdin: bytes) -> Delivered | Unreachable | None:
+        row = await self.living()
+        if not isinstance(row, Row):
+            return row
+        said = await self.server.ask(*words, stdin=stdin)
+        if isinstance(said, Unreachable):
+            return said
+        return None if not said.status else _gone(said)
+
+
+def _gone(said: Said) -> Delivered:
+    return Delivered(taken=Taken.GONE, reason=f"tmux no longer has this terminal: {said.error}")

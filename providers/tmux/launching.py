@@ -1,0 +1,141 @@
+"""Starting a launch in a session of its own, and reading back what was started."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+import trio
+
+from providers.ending import end_all
+from providers.port import Handle, Launch, NotStarted, Unreachable, Why
+from providers.process import Process, boot_id, marked, stat, under
+from providers.screen import last_lines
+from providers.tmux.listing import LAUNCH_ID, TICKS, WORDS, Row, look, seen_in
+from providers.tmux.server import SIZE, Said, Server
+
+#: What tmux says when it could make no terminal or no process, by the error of the kernel in it.
+_LIMITS = {
+    f"fork failed: {os.strerror(errno.ENOSPC)}": Why.TERMINAL_LIMIT,
+    f"fork failed: {os.strerror(errno.EAGAIN)}": Why.PROCESS_LIMIT,
+}
+_EXEC_WITHIN = 1.0
+_LOOK_AGAIN = 0.001
+
+
+async def start(server: Server, launch: Launch) -> Handle | NotStarted:
+    """The terminal of this launch: the one it has, or a new one. tmux refuses a second session of the same name."""
+    assert LAUNCH_ID.fullmatch(launch.launch_id), "a launch id is lower-case letters and digits"
+    assert len(launch.argv) > 1, "one word alone would be run by a shell"
+    assert launch.argv[0].startswith("/"), "a program is named by its whole path"
+    if not await _is_folder(launch.cwd):
+        seen: Mapping[str, Row] | Unreachable = await look(server)  # its terminal may outlive its folder
+        if isinstance(seen, Unreachable):
+            return unreachable(seen)
+        row = seen.get(launch.launch_id)
+        return _missing(launch) if row is None else await _read_back(server, row, launch)
+    made = await server.ask(*_new_session(launch), ";", *WORDS, cwd=launch.cwd)
+    if isinstance(made, Unreachable):
+        return unreachable(made) if await _is_folder(launch.cwd) else _missing(launch)
+    # What failed was not followed by its listing. It may be there already: tmux makes no second one of that name.
+    seen = await look(server) if made.status else seen_in(made, server)
+    if isinstance(seen, Unreachable):
+        return unreachable(seen)
+    row = seen.get(launch.launch_id)
+    return why_not(made) if row is None else await _read_back(server, row, launch)
+
+
+def _new_session(launch: Launch) -> tuple[str, ...]:
+    """The folder is that in which this call of tmux runs: what -c names would be expanded, and could run a command."""
+    # A word that ends in a semicolon would end the command.
+    argv = tuple(word[:-1] + "\\;" if word.endswith(";") else word for word in launch.argv)
+    return ("new-session", "-d", "-s", launch.launch_id, "-x", str(SIZE[0]), "-y", str(SIZE[1]), "--", *argv)
+
+
+async def _read_back(server: Server, row: Row, launch: Launch) -> Handle | NotStarted:
+    """The pane by everything that proves it. The start ticks are kept with it, for when its process has ended."""
+    if row.start_ticks:
+        return handle_of(row)
+    found = stat(row.pid)
+    if row.dead or found is None or found.parent != server.process.pid:
+        shown = await screen(server, row.pane)
+        await server.ask("kill-session", "-t", f"={row.launch_id}")
+        return NotStarted(why=Why.ENDED_AT_ONCE, detail=shown)
+    await _left_tmux(server, row.pid)
+    if not await trio.to_thread.run_sync(_stands_in, row.pid, launch.cwd, abandon_on_cancel=True):
+        # tmux takes another folder, without a word, when the one it was given has gone.
+        await end_launch(server, row.launch_id, Process(row.pid, found.start_ticks))
+        await server.ask("kill-session", "-t", f"={row.launch_id}")
+        return _missing(launch)
+    at = f"={row.launch_id}:"
+    # Whoever attaches does not change the size of what the agent sees. Set for all windows, it ends a tmux 3.3a.
+    fixed = ("set-option", "-w", "-t", at, "window-size", "manual", ";")
+    said = await server.ask(*fixed, "set-option", "-t", at, TICKS, str(found.start_ticks))
+    if isinstance(said, Unreachable):
+        return unreachable(said)
+    return handle_of(attrs.evolve(row, start_ticks=found.start_ticks))
+
+
+async def _is_folder(path: str) -> bool:
+    return await trio.to_thread.run_sync(Path(path).is_dir, abandon_on_cancel=True)
+
+
+async def _left_tmux(server: Server, pid: int) -> None:
+    """Until a child of the server is no longer a copy of it: only before exec does it go to its folder."""
+    with trio.move_on_after(_EXEC_WITHIN):
+        while _image(pid) == _image(server.process.pid) != "":  # noqa: ASYNC110 — of another process; nothing tells
+            await trio.sleep(_LOOK_AGAIN)
+
+
+def _image(pid: int) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/exe").readlink())
+    except OSError:
+        return ""
+
+
+def _stands_in(pid: int, cwd: str) -> bool:
+    """Whether a process is in that folder. One that has ended meanwhile is nowhere; how it ended is asked for later."""
+    try:
+        return Path(f"/proc/{pid}/cwd").samefile(cwd)
+    except FileNotFoundError:
+        return Path(cwd).is_dir()
+
+
+async def end_launch(server: Server, launch_id: str, first: Process) -> tuple[int, ...]:
+    """End the first process, all below it, and whatever carries the mark of the launch below the server."""
+
+    def find() -> set[Process]:
+        strays = marked(under(server.process), launch_id)
+        return {first} | under(first, *strays) | strays
+
+    return await end_all(find)
+
+
+async def screen(server: Server, pane: str) -> str:
+    """A diagnostic: empty when it could not be had."""
+    said = await server.ask("capture-pane", "-p", "-t", pane)
+    return "" if isinstance(said, Unreachable) else last_lines(said.out)
+
+
+def why_not(made: Said) -> NotStarted:
+    """What tmux said when it made no terminal."""
+    for text, why in _LIMITS.items():
+        if text in made.error:
+            return NotStarted(why=why, detail=made.error)
+    return NotStarted(why=Why.ENDED_AT_ONCE, detail=made.error or "tmux has no such terminal")
+
+
+def handle_of(row: Row) -> Handle:
+    return Handle(launch_id=row.launch_id, pane=row.pane, pid=row.pid, start_ticks=row.start_ticks, boot_id=boot_id())
+
+
+def unreachable(found: Unreachable) -> NotStarted:
+    return NotStarted(why=Why.UNREACHABLE, detail=found.detail)
+
+
+def _missing(launch: Launch) -> NotStarted:
+    return NotStarted(why=Why.WORKSPACE_MISSING, detail=f"there is no folder {launch.cwd!r}")

@@ -1,0 +1,166 @@
+"""The port, over a private tmux server. How a launch is started is in ``launching.py``, how processes are ended in
+``providers/ending.py``, how is typed in ``providers/screen.py``.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import defaultdict
+from pathlib import Path
+
+import attrs
+import trio
+
+from providers.ending import end_all
+from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Pane, Seen, Stopped, Typing, Unreachable
+from providers.process import Process, boot_id, under
+from providers.screen import type_into
+from providers.tmux import launching
+from providers.tmux.keyboard import PaneKeyboard
+from providers.tmux.listing import Row, look
+from providers.tmux.server import Places, Server, locked, open_server
+
+_STATUS_WITHIN = 1.0
+_ASK_AGAIN = 0.02
+_NOT_OPEN = Unreachable(detail="the tmux server of this provider was not opened")
+_UNKNOWN = Exit(status=None, signal=None, screen="")
+
+
+@attrs.frozen(kw_only=True)
+class Opened:
+    """The server that answers, and whether it ran before."""
+
+    server: Process
+    adopted: bool
+
+
+class Tmux:
+    """One private server in ``folder``. Several objects, in several processes, may share it.
+
+    ``open`` before anything else, and again after ``died``. Nothing runs in the background, so there is nothing of
+    this object to close: ``close`` ends the server itself and every terminal in it.
+    """
+
+    def __init__(self, folder: Path, *, patience: float = 5.0) -> None:
+        self._places = Places(folder=folder)
+        self._patience = patience
+        self._server: Server | None = None
+        self._writers: defaultdict[str, trio.Lock] = defaultdict(trio.Lock)
+
+    async def open(self) -> Opened | Unreachable:
+        """Start the server, or adopt the one that runs. Nothing to do while the one that was opened lives."""
+        if self._server is not None and self._server.process.lives():
+            await trio.lowlevel.checkpoint()
+            return Opened(server=self._server.process, adopted=True)
+        before = self._places.recorded()
+        server = await open_server(self._places, self._patience)
+        if isinstance(server, Unreachable):
+            return server
+        self._server = server
+        return Opened(server=server.process, adopted=server.process == before)
+
+    async def died(self) -> None:
+        """Wait for the end of the server. At once when there is none."""
+        if self._server is None:
+            await trio.lowlevel.checkpoint()
+        else:
+            await self._server.process.ended()
+
+    async def start(self, launch: Launch) -> Handle | NotStarted:
+        if self._server is None:
+            return launching.unreachable(_NOT_OPEN)
+        return await launching.start(self._server, launch)
+
+    async def observe(self) -> Seen | Unreachable:
+        seen = _NOT_OPEN if self._server is None else await look(self._server)
+        if isinstance(seen, Unreachable):
+            return seen
+        return Seen(
+            panes={each: Pane(handle=launching.handle_of(row), ended=_ended(row, "")) for each, row in seen.items()}
+        )
+
+    async def ended(self, handle: Handle) -> Exit:
+        if handle.boot_id == boot_id():
+            await Process(handle.pid, handle.start_ticks).ended()
+        server = self._server
+        if server is None:
+            return _UNKNOWN
+        deadline = trio.current_time() + _STATUS_WITHIN
+        while True:
+            seen = await look(server)
+            row = None if isinstance(seen, Unreachable) else seen.get(handle.launch_id)
+            if row is None or row.pid != handle.pid:
+                return _UNKNOWN
+            if row.known or trio.current_time() >= deadline:
+                screen = await launching.screen(server, row.pane)
+                return _ended(row, screen) or attrs.evolve(_UNKNOWN, screen=screen)
+            # libutempter, in the tmux of some systems, loses SIGCHLD while its helper runs; one more is enough.
+            server.process.signal(signal.SIGCHLD)
+            await trio.sleep(_ASK_AGAIN)
+
+    async def stop(self, handle: Handle) -> Stopped | Unreachable:
+        server = self._server
+        if server is None:
+            return _NOT_OPEN
+        first = Process(handle.pid, handle.start_ticks if handle.boot_id == boot_id() else -1)
+        left = await launching.end_launch(server, handle.launch_id, first)
+        # That there is no such session is no error here: what counts is what is seen after.
+        said = await server.ask("kill-session", "-t", f"={handle.launch_id}")
+        seen = said if isinstance(said, Unreachable) else await look(server)
+        if isinstance(seen, Unreachable):
+            return seen
+        if handle.launch_id in seen:
+            return Unreachable(detail=f"tmux still has the terminal of {handle.launch_id}")
+        self._writers.pop(handle.launch_id, None)
+        return Stopped(left=left)
+
+    async def deliver(self, handle: Handle, text: str, typing: Typing) -> Delivered | Unreachable:
+        if self._server is None:
+            return _NOT_OPEN
+        async with self._writers[handle.launch_id]:
+            return await type_into(PaneKeyboard(server=self._server, handle=handle), text, typing)
+
+    async def interrupt(self, handle: Handle) -> bool | Unreachable:
+        if self._server is None:
+            return _NOT_OPEN
+        pressed = await PaneKeyboard(server=self._server, handle=handle).press("C-c")
+        return pressed if isinstance(pressed, Unreachable) else pressed is None
+
+    async def capture(self, handle: Handle) -> str | Unreachable:
+        if self._server is None:
+            return _NOT_OPEN
+        seen = await look(self._server)
+        if isinstance(seen, Unreachable):
+            return seen
+        row = seen.get(handle.launch_id)
+        return "" if row is None else await launching.screen(self._server, row.pane)
+
+    def attach_command(self, handle: Handle, *, read_only: bool) -> list[str]:
+        """Without TMUX, so that it can be called inside a tmux of one's own."""
+        tmux = ["env", "-u", "TMUX", "tmux", "-u", "-S", str(self._places.socket), "attach-session"]
+        return [*tmux, *(["-r"] if read_only else []), "-t", f"={handle.launch_id}"]
+
+    async def close(self) -> Stopped | Unreachable:
+        """Also ends what no terminal and no mark leads to: after the server it could not be found any more."""
+        if (refused := self._places.make()) is not None:
+            return refused
+        with trio.CancelScope(deadline=trio.current_time() + self._patience) as scope:
+            async with locked(self._places):
+                scope.deadline = float("inf")  # only the wait for the lock; what follows has bounds of its own
+                return await self._close()
+        return Unreachable(detail=f"a start of the server in {self._places.folder} has not ended")
+
+    async def _close(self) -> Stopped:
+        server = self._places.recorded()
+        if server is None or not server.lives():
+            return Stopped(left=())
+        left = set(await end_all(lambda: under(server)))
+        left.update(await end_all(lambda: {server} | under(server)))
+        if not server.lives():
+            self._places.socket.unlink(missing_ok=True)
+            self._places.record.unlink(missing_ok=True)
+        return Stopped(left=tuple(sorted(left)))
+
+
+def _ended(row: Row, screen: str) -> Exit | None:
+    return Exit(status=row.status, signal=row.signal, screen=screen) if row.dead else None

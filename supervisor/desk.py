@@ -1,0 +1,301 @@
+"""What a supervisor does to processes: each act is recorded before it is done and settled after it was read back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from pathlib import Path
+from typing import Protocol
+
+import attrs
+import trio
+
+from client.protocol.board import Seat
+from client.protocol.effect import (
+    Certainty,
+    EffectKind,
+    EffectState,
+    PrepareEffect,
+    RuntimeEffect,
+    SettleEffect,
+    ShowEffect,
+    StartedEffect,
+)
+from client.protocol.event import WaitForEvent
+from client.protocol.ids import MemberRunId, TeamRunId
+from client.protocol.operation import Node, R, Request
+from client.protocol.refusals import Code, Refusal
+from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
+from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
+from supervisor.decide import MOST_FAILURES, Adopt, Control
+
+log = logging.getLogger(__name__)
+
+#: After these a supervisor stops. Anything else may be lifted: a full disk is emptied, a record is repaired.
+_ENDS = frozenset({Code.NOT_FOUND, Code.SUPERVISOR_GENERATION_FENCED, Code.TEAM_RUN_NOT_OPEN})
+#: Seconds before it asks again after something that may be lifted.
+_AGAIN = 10.0
+#: Seconds from the start of a launcher to the proof that it became its program.
+HANDSHAKE_SECONDS = 15.0
+#: Seconds before a place is tried again, doubled with each failure in a row.
+_BACK_OFF = 0.5
+#: A process that lived so long was no failure of its launch.
+_SETTLED_IN = 60.0
+
+
+class Folders(Protocol):
+    """Where the member of a seat works."""
+
+    def __call__(self, seat: Seat) -> Awaitable[Path | Refusal]: ...
+
+
+@attrs.frozen(kw_only=True)
+class Means:
+    """With what processes are started. ``launcher`` makes the words of our launcher for a launch id."""
+
+    provider: Provider
+    ready: Callable[[], Awaitable[object]]  # makes the provider answer, if it can
+    folder: Folders
+    launcher: Callable[[str], tuple[str, ...]]
+    profiles: Collection[str]
+
+
+async def lasting(node: Node, request: Request[R], *, key: str = "") -> R | Refusal:
+    """The answer, or why the run is not this supervisor's any more; what stands in the way is waited out."""
+    told: Code | None = None
+    while True:
+        outcome = await node.ask(request, key=key)
+        if not isinstance(outcome, Refusal) or outcome.code in _ENDS:
+            return outcome
+        if outcome.code is not told:
+            told = outcome.code
+            log.warning("asking again until it is lifted: %s, %s", outcome.code, outcome.lifted_by)
+        await trio.sleep(_AGAIN)
+
+
+@attrs.define
+class Desk:
+    """``busy`` names what is being done; ``failures`` counts launches of a place that came to nothing in a row."""
+
+    node: Node
+    means: Means
+    run_id: TeamRunId
+    sup_gen: int
+    busy: set[str] = attrs.Factory(set)
+    failures: dict[MemberRunId, int] = attrs.Factory(dict)
+    #: Set when something that was busy has ended: look again.
+    stirred: trio.Event = attrs.Factory(trio.Event)
+
+    async def open(self, seat: Seat) -> None:
+        """Give a place a session and its process, and follow that to its end."""
+        failed = self.failures.get(seat.member_run_id, 0)
+        if failed:
+            await trio.sleep(_BACK_OFF * 2**failed)
+        session = await self._session(seat)
+        if session is None:
+            return
+        folder = await self.means.folder(seat)
+        if isinstance(folder, Refusal):
+            log.warning("no workspace for %s: %s, %s", seat.agent_name, folder.code, folder.lifted_by)
+            self._failed(seat)
+            return
+        asked = PrepareEffect(
+            session_id=session.id, session_gen=session.session_gen, sup_gen=self.sup_gen, cwd=str(folder)
+        )
+        effect = await self._ask(asked)
+        if effect is not None:
+            await self._launch(seat, session, effect)
+
+    async def _session(self, seat: Seat) -> AgentSession | None:
+        """The session to launch for: the one that never had a process, or the next one."""
+        if seat.session is not None and seat.session.pid == 0:
+            return seat.session
+        return await self._ask(
+            OpenSession(member_run_id=seat.member_run_id, sup_gen=self.sup_gen, supersede=seat.session is not None)
+        )
+
+    async def _launch(self, seat: Seat, session: AgentSession, effect: RuntimeEffect) -> None:
+        await self.means.ready()
+        handle = await self.means.provider.start(
+            Launch(launch_id=effect.id, argv=self.means.launcher(effect.id), cwd=effect.cwd)
+        )
+        if isinstance(handle, NotStarted):
+            certainty = Certainty.UNKNOWN if handle.why is Why.UNREACHABLE else Certainty.NOT_APPLIED
+            await self._settle(effect, certainty, f"{handle.why.value}: {handle.detail}")
+            self._failed(seat)
+            return
+        asked = StartedEffect(
+            effect_id=effect.id,
+            sup_gen=self.sup_gen,
+            pane=handle.pane,
+            pid=handle.pid,
+            start_ticks=handle.start_ticks,
+            boot_id=handle.boot_id,
+        )
+        if await self._ask(asked) is None:
+            return
+        if await self._became(effect, handle):
+            await self._follow(seat, session, handle)
+            return
+        await self._give_up(seat, effect, handle)
+
+    async def _became(self, effect: RuntimeEffect, handle: Handle) -> bool:
+        """Whether the process was proven to have become its program, in time."""
+        proven = False
+        with trio.move_on_after(HANDSHAKE_SECONDS):
+            async with trio.open_nursery() as either:
+
+                async def wait() -> None:
+                    nonlocal proven
+                    settled = f"effect:{effect.id}.state={EffectState.SETTLED.value}"
+                    await lasting(self.node, WaitForEvent(predicate=settled, timeout_ms=int(HANDSHAKE_SECONDS * 1000)))
+                    shown = await self._ask(ShowEffect(effect_id=effect.id))
+                    proven = shown is not None and shown.certainty is Certainty.APPLIED
+                    either.cancel_scope.cancel(reason="it is settled")
+
+                either.start_soon(wait)
+                await self.means.provider.ended(handle)
+                await trio.sleep(_BACK_OFF)  # the door may be settling it in this very moment
+                either.cancel_scope.cancel(reason="it ended")
+        return proven
+
+    async def _give_up(self, seat: Seat, effect: RuntimeEffect, handle: Handle) -> None:
+        screen = await self.means.provider.capture(handle)
+        await self.means.provider.stop(handle)
+        shown = await self._ask(ShowEffect(effect_id=effect.id))
+        if shown is not None and shown.state is EffectState.PREPARED:
+            last = screen.strip().splitlines()[-1:] if isinstance(screen, str) else []
+            await self._settle(effect, Certainty.NOT_APPLIED, " ".join(["it did not become its program;", *last]))
+        self._failed(seat)
+
+    async def _follow(self, seat: Seat, session: AgentSession, handle: Handle) -> None:
+        """Wait for the end of a process that was proven, and report it."""
+        began = trio.current_time()
+        ended = await self.means.provider.ended(handle)
+        if trio.current_time() - began >= _SETTLED_IN:
+            self.failures.pop(seat.member_run_id, None)
+        else:
+            self._failed(seat)
+        await self._report(session, SessionCause.EXITED, _how(ended))
+
+    async def adopt(self, action: Adopt) -> None:
+        """Look whether the process of a session is still the one that was launched; go on from there."""
+        seat, session, launch = action.seat, action.session, action.launch
+        await self.means.ready()
+        seen = await self.means.provider.observe()
+        if isinstance(seen, Unreachable):
+            await self._unseen(session, launch, seen)
+            return
+        pane = seen.panes.get(launch.id)
+        if launch.state is not EffectState.SETTLED:
+            await self._reconcile(action, pane)
+            return
+        if pane is None or not _same(pane.handle, launch):
+            why = "foreign: its terminal holds another process" if pane else "its terminal is gone"
+            await self._report(session, SessionCause.LOST, f"lost: {why}")
+        elif pane.ended is not None:
+            await self._report(session, SessionCause.EXITED, _how(await self.means.provider.ended(pane.handle)))
+        else:
+            seen_as = f"adopted: {pane.handle.pane} pid={pane.handle.pid} ticks={pane.handle.start_ticks}"
+            if session.sup_gen != self.sup_gen or session.state is not SessionState.IDLE:
+                await self._report(session, SessionCause.ADOPTED, seen_as)
+            await self._follow(seat, session, pane.handle)
+
+    async def _unseen(self, session: AgentSession, launch: RuntimeEffect, seen: Unreachable) -> None:
+        """Nothing can be looked up. A process that has ended shows it by itself; any other is looked for again."""
+        handle = _handle(launch)
+        if handle is not None:
+            with trio.move_on_after(_AGAIN):
+                await self.means.provider.ended(handle)
+                await self._report(session, SessionCause.LOST, f"lost: its process has ended; {seen.detail}")
+                return
+        log.warning("cannot look for session=%s: %s", session.id, seen.detail)
+        await trio.sleep(_AGAIN)
+
+    async def _reconcile(self, action: Adopt, pane: Pane | None) -> None:
+        """A launch that nobody settled: a predecessor died over it. What the world shows decides."""
+        if pane is not None and pane.ended is None:
+            await self._launch(action.seat, action.session, action.launch)
+        else:
+            why = "no terminal bears its id" if pane is None else "its process ended before it was proven"
+            await self._settle(action.launch, Certainty.NOT_APPLIED, why)
+
+    async def control(self, action: Control) -> None:
+        """Do what somebody asked for and settle it with what was read."""
+        effect, launch = action.effect, action.launch
+        await self.means.ready()
+        handle = _handle(launch) if launch is not None else None
+        if effect.kind is EffectKind.STOP:
+            await self._stop(effect, handle)
+        elif handle is None:
+            await self._settle(effect, Certainty.NOT_APPLIED, "there is no process")
+        else:
+            done = await self.means.provider.interrupt(handle)
+            if isinstance(done, Unreachable):
+                await self._settle(effect, Certainty.UNKNOWN, done.detail)
+            else:
+                read = "the key was sent" if done else "its process has ended"
+                await self._settle(effect, Certainty.APPLIED if done else Certainty.NOT_APPLIED, read)
+
+    async def _stop(self, effect: RuntimeEffect, handle: Handle | None) -> None:
+        if handle is None:
+            await self._settle(effect, Certainty.APPLIED, "it never had a process")
+            return
+        stopped = await self.means.provider.stop(handle)
+        if isinstance(stopped, Unreachable):
+            await self._settle(effect, Certainty.UNKNOWN, stopped.detail)
+        elif stopped.left:
+            pids = ", ".join(str(pid) for pid in stopped.left)
+            await self._settle(effect, Certainty.NOT_APPLIED, f"still there: {pids}")
+        else:
+            await self._settle(effect, Certainty.APPLIED, "nothing of it is left below our server")
+
+    async def _report(self, session: AgentSession, cause: SessionCause, reason: str) -> None:
+        """A refusal means that the session has moved on meanwhile: it was stopped, or another took its place."""
+        asked = ReportSession(
+            session_id=session.id,
+            session_gen=session.session_gen,
+            sup_gen=self.sup_gen,
+            cause=cause,
+            reason=" ".join(reason.split())[:200],
+        )
+        await self._ask(asked)
+
+    async def _settle(self, effect: RuntimeEffect, certainty: Certainty, readback: str) -> None:
+        await self._ask(SettleEffect(effect_id=effect.id, sup_gen=self.sup_gen, certainty=certainty, readback=readback))
+
+    async def _ask(self, request: Request[R]) -> R | None:
+        """The answer; None when the world moved since it was looked at, which the next look sees."""
+        outcome = await self.node.ask(request)
+        if not isinstance(outcome, Refusal):
+            return outcome
+        log.info("refused %s: %s, %s", type(request).__name__, outcome.code, outcome.lifted_by)
+        return None
+
+    def _failed(self, seat: Seat) -> None:
+        count = self.failures[seat.member_run_id] = self.failures.get(seat.member_run_id, 0) + 1
+        if count >= MOST_FAILURES:
+            log.warning("%s is not started again after %d failures in a row", seat.agent_name, count)
+
+
+def _handle(launch: RuntimeEffect) -> Handle | None:
+    if not launch.pid:
+        return None
+    return Handle(
+        launch_id=launch.id,
+        pane=launch.pane,
+        pid=launch.pid,
+        start_ticks=launch.start_ticks,
+        boot_id=launch.boot_id,
+    )
+
+
+def _same(handle: Handle, launch: RuntimeEffect) -> bool:
+    found = (handle.pid, handle.start_ticks, handle.boot_id)
+    return found == (launch.pid, launch.start_ticks, launch.boot_id)
+
+
+def _how(ended: Exit) -> str:
+    if ended.signal is not None:
+        return f"ended by signal {ended.signal}"
+    return "ended, its status is unknown" if ended.status is None else f"ended with status {ended.status}"

@@ -1,0 +1,135 @@
+"""Programs that run in terminals, where tests of providers look for what is left of them, and a tmux in a folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+import trio
+
+from providers.port import Handle, Launch, Provider, Typing, Unreachable
+from providers.process import MARK, Process, process
+from providers.tmux.provider import Opened, Tmux
+
+T = TypeVar("T")
+
+QUICK = Typing(before_enter=0.1, settle=0.4)
+
+#: Prints what it was sent, line by line, as a program with a composer does: without echo, Enter empties the line.
+COMPOSER = """
+import os, sys, termios, tty
+tty.setraw(0)
+swallow = int(sys.argv[1])
+line = b""
+os.write(1, b"\\x1b[?2004hready\\r\\n")
+while True:
+    for byte in os.read(0, 4096):
+        if byte != 13 or (line.endswith(b"\\x1b[200~") or b"\\x1b[200~" in line and b"\\x1b[201~" not in line):
+            line += bytes([byte]); os.write(1, bytes([byte]) if byte >= 32 else b"."); continue
+        if swallow:
+            swallow -= 1; continue
+        text = line.replace(b"\\x1b[200~", b"").replace(b"\\x1b[201~", b"").replace(b"\\r", b"/")
+        os.write(1, b"\\r\\ntook <" + text + b">\\r\\n"); line = b""
+"""
+
+#: A child in a session of its own whose parents are gone; its pid goes to a file.
+STRAY = """
+import os, sys, signal, time
+stubborn = sys.argv[2] == "stubborn"
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        if stubborn: signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        open(sys.argv[1] + ".part", "w").write(str(os.getpid()))
+        os.rename(sys.argv[1] + ".part", sys.argv[1])
+        while True: signal.pause()
+    os._exit(0)
+os.wait()
+while True: signal.pause()
+"""
+
+
+def launch(folder: Path, *words: str, launch_id: str = "", env: Mapping[str, str] | None = None) -> Launch:
+    """A launch of these words. The mark is set as the launcher sets it, unless ``env`` says what to set."""
+    launch_id = launch_id or secrets.token_hex(8)
+    marks = [f"{name}={value}" for name, value in (env if env is not None else {MARK: launch_id}).items()]
+    return Launch(launch_id=launch_id, argv=("/usr/bin/env", *marks, *words, launch_id), cwd=str(folder))
+
+
+def shell(folder: Path, script: str) -> Launch:
+    return launch(folder, "/bin/sh", "-c", script)
+
+
+def python(folder: Path, program: str, *words: str, env: Mapping[str, str] | None = None) -> Launch:
+    return launch(folder, sys.executable, "-I", "-S", "-c", program, *words, env=env)
+
+
+async def started(provider: Provider, wanted: Launch) -> Handle:
+    found = await provider.start(wanted)
+    assert isinstance(found, Handle), found
+    return found
+
+
+async def until(look: Callable[[], Awaitable[T]], *, within: float = 10.0) -> T:
+    """The first answer that is true."""
+    with trio.fail_after(within):
+        while not (found := await look()):  # noqa: ASYNC110 — of other processes; nothing tells
+            await trio.sleep(0.02)
+    return found
+
+
+async def shown(provider: Provider, handle: Handle, text: str) -> str:
+    """The screen, once it shows that text."""
+
+    async def look() -> str:
+        screen = await provider.capture(handle)
+        assert not isinstance(screen, Unreachable), screen
+        return screen if text in screen else ""
+
+    return await until(look)
+
+
+async def written(path: Path) -> Process:
+    """The process whose number a program writes to that file."""
+    await until(trio.Path(path).exists)
+    found = process(int(await trio.Path(path).read_text()))
+    assert found is not None
+    return found
+
+
+@asynccontextmanager
+async def tmux_in(folder: Path | None = None) -> AsyncIterator[Tmux]:
+    """An open tmux provider in a short folder, and nothing of it afterwards, however the test ended."""
+    place = folder or Path(tempfile.mkdtemp(prefix="firm-")) / "t"
+    provider = Tmux(place)
+    try:
+        assert isinstance(await provider.open(), Opened)
+        yield provider
+    finally:
+        with trio.fail_after(30) as scope:
+            scope.shield = True
+            left = await provider.close()
+            assert not left_over(place), "the tmux server or what is below it is still there"
+            assert not isinstance(left, Unreachable), left
+            assert left.left == ()
+        shutil.rmtree(place.parent if folder is None else place, ignore_errors=True)
+
+
+def left_over(place: Path) -> list[int]:
+    """Processes that name this folder in their command, but for this one."""
+    named = str(place)
+    found: list[int] = []
+    for each in psutil.process_iter(["cmdline"]):
+        words = each.info["cmdline"] or []
+        if each.pid != os.getpid() and any(word.startswith(named) for word in words):
+            found.append(each.pid)
+    return found
