@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from client.protocol.agent import WorkspacePolicy
@@ -35,8 +35,10 @@ def environment(own: Mapping[str, str], *, firm_bin: str, socket: Path) -> dict[
     }
 
 
-def means(folder: Path, own: Mapping[str, str], *, socket: Path) -> Means:
-    """``folder`` holds the tmux server's files; ``socket`` is the door at which a launcher asks what it becomes."""
+def means(folder: Path, own: Mapping[str, str], *, socket: Path, crash: Callable[[str], None]) -> Means:
+    """``folder`` holds the tmux server's files; ``socket`` is the door at which a launcher asks what it becomes;
+    ``crash`` ends the daemon at a named boundary, for tests.
+    """
     tmux, workspaces = Tmux(folder), Workspaces()
     words = (sys.executable, "-I", "-S", str(Path(launcher.__file__).resolve()), str(socket))
     return Means(
@@ -45,6 +47,7 @@ def means(folder: Path, own: Mapping[str, str], *, socket: Path) -> Means:
         folder=functools.partial(_folder, workspaces, _worktrees(own)),
         launcher=lambda launch_id: (*words, launch_id),
         profiles=PROFILES.keys(),
+        crash=crash,
     )
 
 

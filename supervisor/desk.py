@@ -49,6 +49,10 @@ class Folders(Protocol):
     def __call__(self, seat: Seat) -> Awaitable[Path | Refusal]: ...
 
 
+def _no_crash(_: str) -> None:
+    """Production never stops at a crash point."""
+
+
 @attrs.frozen(kw_only=True)
 class Means:
     """With what processes are started. ``launcher`` makes the words of our launcher for a launch id."""
@@ -58,6 +62,7 @@ class Means:
     folder: Folders
     launcher: Callable[[str], tuple[str, ...]]
     profiles: Collection[str]
+    crash: Callable[[str], None] = _no_crash  # ends this process at a boundary of an effect, for tests
 
 
 async def lasting(node: Node, request: Request[R], *, key: str = "") -> R | Refusal:
@@ -115,6 +120,7 @@ class Desk:
         )
 
     async def _launch(self, seat: Seat, session: AgentSession, effect: RuntimeEffect) -> None:
+        self.means.crash("launch-prepared")
         await self.means.ready()
         handle = await self.means.provider.start(
             Launch(launch_id=effect.id, argv=self.means.launcher(effect.id), cwd=effect.cwd)
@@ -124,6 +130,7 @@ class Desk:
             await self._settle(effect, certainty, f"{handle.why.value}: {handle.detail}")
             self._failed(seat)
             return
+        self.means.crash("launch-done")
         asked = StartedEffect(
             effect_id=effect.id,
             sup_gen=self.sup_gen,
@@ -134,7 +141,9 @@ class Desk:
         )
         if await self._ask(asked) is None:
             return
+        self.means.crash("launch-recorded")
         if await self._became(effect, handle):
+            self.means.crash("launch-settled")
             await self._follow(seat, session, handle)
             return
         await self._give_up(seat, effect, handle)
@@ -223,6 +232,7 @@ class Desk:
     async def control(self, action: Control) -> None:
         """Do what somebody asked for and settle it with what was read."""
         effect, launch = action.effect, action.launch
+        self.means.crash(f"{effect.kind.value}-prepared")
         await self.means.ready()
         handle = _handle(launch) if launch is not None else None
         if effect.kind is EffectKind.STOP:
@@ -231,6 +241,7 @@ class Desk:
             await self._settle(effect, Certainty.NOT_APPLIED, "there is no process")
         else:
             done = await self.means.provider.interrupt(handle)
+            self.means.crash("interrupt-done")
             if isinstance(done, Unreachable):
                 await self._settle(effect, Certainty.UNKNOWN, done.detail)
             else:
@@ -242,6 +253,7 @@ class Desk:
             await self._settle(effect, Certainty.APPLIED, "it never had a process")
             return
         stopped = await self.means.provider.stop(handle)
+        self.means.crash("stop-done")
         if isinstance(stopped, Unreachable):
             await self._settle(effect, Certainty.UNKNOWN, stopped.detail)
         elif stopped.left:

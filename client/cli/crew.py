@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 from client import paths
@@ -14,6 +17,10 @@ from client.cli.index import DIGEST
 #: Seconds in which a daemon that went away is looked for again: it may be starting anew.
 _AWAY = 30.0
 _GOING_ON = ("planned", "running", "draining")
+
+
+#: What the file says otherwise, in words, and what makes it so.
+Change = tuple[str, Callable[[], object]]
 
 
 class Refused(Exception):
@@ -115,3 +122,9 @@ def guarded(run: Any, *, as_json: bool) -> int:
         return say.refused(why.refusal, why.welcome, as_json=as_json)
     except door.Unavailable as gone:
         return say.unavailable(gone, as_json=as_json)
+
+
+def same_key(what: str, body: dict[str, Any], number: int) -> str:
+    """The same for whoever saw the same: ``number`` counts what there was before."""
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
+    return f"up {what} {number} {digest}"

@@ -34,7 +34,7 @@ def _attach(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
     if not os.isatty(0):
         raise Usage("a terminal is shown on a terminal", f"read it instead: firm logs {name}")
     argv: list[str] = found["argv"]
-    os.execvp(argv[0], argv)  # noqa: S606 — the words are the daemon's own
+    return os.execvp(argv[0], argv)  # noqa: S606 — the words are the daemon's own
 
 
 def _logs(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
@@ -57,7 +57,8 @@ def _control(node: Node, verb: str, name: str, reason: str, *, as_json: bool) ->
 def _said(verb: str, name: str, effect: Any) -> str:
     if effect["certainty"] == "applied":
         return f"{name} was {'ended' if verb == 'close' else 'interrupted'}: {effect['readback']}"
-    return f"{name}: {effect['certainty'].replace('_', ' ')}: {effect['readback'] or 'not read back'} (effect {effect['id']})"
+    certainty, read = effect["certainty"].replace("_", " "), effect["readback"] or "not read back"
+    return f"{name}: {certainty}: {read} (effect {effect['id']})"
 
 
 def _reopen(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
