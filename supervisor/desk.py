@@ -234,10 +234,11 @@ class Desk:
         effect, launch = action.effect, action.launch
         self.means.crash(f"{effect.kind.value}-prepared")
         await self.means.ready()
-        handle = _handle(launch) if launch is not None else None
         if effect.kind is EffectKind.STOP:
-            await self._stop(effect, handle)
-        elif handle is None:
+            await self._stop(effect, launch)
+            return
+        handle = _handle(launch) if launch is not None else None
+        if handle is None:
             await self._settle(effect, Certainty.NOT_APPLIED, "there is no process")
         else:
             done = await self.means.provider.interrupt(handle)
@@ -248,9 +249,18 @@ class Desk:
                 read = "the key was sent" if done else "its process has ended"
                 await self._settle(effect, Certainty.APPLIED if done else Certainty.NOT_APPLIED, read)
 
-    async def _stop(self, effect: RuntimeEffect, handle: Handle | None) -> None:
+    async def _stop(self, effect: RuntimeEffect, launch: RuntimeEffect | None) -> None:
+        """A launch that is under way is waited for: it is refused at the door, and ends by itself."""
+        if launch is not None and launch.state is not EffectState.SETTLED:
+            settled = f"effect:{launch.id}.state={EffectState.SETTLED.value}"
+            await lasting(self.node, WaitForEvent(predicate=settled, timeout_ms=int(HANDSHAKE_SECONDS * 1000)))
+            launch = await self._ask(ShowEffect(effect_id=launch.id))
+        handle = await self._process_of(launch)
+        if isinstance(handle, Unreachable):
+            await self._settle(effect, Certainty.UNKNOWN, handle.detail)
+            return
         if handle is None:
-            await self._settle(effect, Certainty.APPLIED, "it never had a process")
+            await self._settle(effect, Certainty.APPLIED, "it has no process")
             return
         stopped = await self.means.provider.stop(handle)
         self.means.crash("stop-done")
@@ -261,6 +271,16 @@ class Desk:
             await self._settle(effect, Certainty.NOT_APPLIED, f"still there: {pids}")
         else:
             await self._settle(effect, Certainty.APPLIED, "nothing of it is left below our server")
+
+    async def _process_of(self, launch: RuntimeEffect | None) -> Handle | Unreachable | None:
+        """What a launch started, also when nobody recorded it."""
+        if launch is None or (handle := _handle(launch)) is not None:
+            return None if launch is None else handle
+        seen = await self.means.provider.observe()
+        if isinstance(seen, Unreachable):
+            return seen
+        pane = seen.panes.get(launch.id)
+        return None if pane is None else pane.handle
 
     async def _report(self, session: AgentSession, cause: SessionCause, reason: str) -> None:
         """A refusal means that the session has moved on meanwhile: it was stopped, or another took its place."""
