@@ -83,7 +83,7 @@ async def until(look: Callable[[], Awaitable[T]], *, within: float = 10.0) -> T:
     """The first answer that is true."""
     with trio.fail_after(within):
         while not (found := await look()):  # noqa: ASYNC110 — of other processes; nothing tells
-            await trio.sleep(0.02)
+            await trio.sleep(0)
     return found
 
 
