@@ -49,12 +49,11 @@ class Tmux:
 
     async def open(self) -> Opened | Unreachable:
         """Start the server, or adopt the one that runs."""
-        before = self._places.recorded()
         server = await open_server(self._places, self._patience)
         if isinstance(server, Unreachable):
             return server
         self._server = server
-        return Opened(server=server.process, adopted=server.process == before)
+        return Opened(server=server.process, adopted=server.adopted)
 
     async def died(self) -> None:
         """Wait for the end of the server. At once when there is none."""

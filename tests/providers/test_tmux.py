@@ -130,6 +130,22 @@ async def test_two_starters_have_one_server(folder: Path) -> None:
         assert len(left_over(folder)) == 1
 
 
+async def test_many_who_open_at_one_time_have_one_server(folder: Path) -> None:
+    found: list[Opened | Unreachable] = []
+
+    async def start() -> None:
+        found.append(await Tmux(folder).open())
+
+    async with tmux_in_after(folder):
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(start)
+        servers = {each.server for each in found if isinstance(each, Opened)}
+        assert (len(found), len(servers)) == (5, 1)
+        assert left_over(folder) == [each.pid for each in servers]
+        assert sorted(each.adopted for each in found if isinstance(each, Opened)) == [False, True, True, True, True]
+
+
 async def test_a_new_server_takes_the_place_of_a_dead_one(folder: Path) -> None:
     async with tmux_in_after(folder) as tmux:
         first = await tmux.open()
@@ -313,10 +329,16 @@ async def test_a_copy_mode_is_left_before_typing(tmux: Tmux, tmp_path: Path) -> 
     await tmux._server.ask("copy-mode", "-t", handle.pane)
     assert await tmux.deliver(handle, "words", QUICK) == Delivered(taken=Taken.SUBMITTED)
     await shown(tmux, handle, "took <words>")
+
+
+async def test_a_copy_mode_does_not_keep_an_interrupt(tmux: Tmux, tmp_path: Path) -> None:
+    handle = await started(tmux, shell(tmp_path, "trap 'exit 5' INT; echo set; while :; do sleep 0.05; done"))
+    await shown(tmux, handle, "set")
+    assert tmux._server is not None
     await tmux._server.ask("copy-mode", "-t", handle.pane)
     assert await tmux.interrupt(handle) is True
-    assert await tmux.deliver(handle, "more", QUICK) == Delivered(taken=Taken.SUBMITTED)
-    await shown(tmux, handle, "took <\x03more>".replace("\x03", ""))
+    with trio.fail_after(5):
+        assert (await tmux.ended(handle)).status == 5
 
 
 async def test_a_long_text_arrives_whole(tmux: Tmux, tmp_path: Path) -> None:
