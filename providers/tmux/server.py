@@ -180,10 +180,9 @@ async def open_server(places: Places, patience: float) -> Server | Unreachable:
         return Unreachable(detail="tmux is not installed, or not on the PATH of the daemon")
     with trio.move_on_after(patience):
         async with locked(places) as lock:
-            found: Process | Unreachable | None = places.recorded()
-            adopted = found is not None and found.lives()
-            if found is None or not adopted:
-                found = await _begin(places, tmux, lock)
+            recorded = places.recorded()
+            adopted = recorded is not None and recorded.lives()
+            found = recorded if recorded is not None and adopted else await _begin(places, tmux, lock)
             if isinstance(found, Unreachable):
                 return found
             server = Server(places=places, process=found, tmux=tmux, patience=patience, adopted=adopted)

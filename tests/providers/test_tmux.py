@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import attrs
 import libtmux
 import pytest
 import trio
@@ -21,7 +22,7 @@ import trio
 from providers.port import Delivered, Exit, Handle, NotStarted, Seen, Stopped, Taken, Unreachable, Why
 from providers.process import Process, process, stat
 from providers.tmux.launching import why_not
-from providers.tmux.listing import read
+from providers.tmux.listing import read, seen_in
 from providers.tmux.provider import Opened, Tmux
 from providers.tmux.server import ALLOWED, SOCKET_BYTES, Said
 from tests.support.terminals import (
@@ -400,6 +401,26 @@ async def test_a_full_pty_table_is_told_from_other_failures(folder: Path, tmp_pa
 )
 def test_what_tmux_says_has_a_way_out(error: str, why: Why) -> None:
     assert why_not(Said(status=1, out="", error=error)) == NotStarted(why=why, detail=error)
+
+
+@pytest.mark.parametrize(
+    ("status", "out", "error", "sees"),
+    [
+        (0, "7\nab01 %3 11 0 s k t77 m0\n", "", {"ab01"}),
+        (1, "7\n", "no current target", set[str]()),
+        (0, "8\nab01 %3 11 0 s k t77 m0\n", "", None),
+        (1, "7\n", "something new", None),
+        (1, "", "no current target", None),
+    ],
+    ids=["rows", "no session", "another server", "another error", "nobody"],
+)
+async def test_what_could_not_be_looked_at_is_not_empty(
+    tmux: Tmux, status: int, out: str, error: str, sees: set[str] | None
+) -> None:
+    server = attrs.evolve(tmux._server, process=Process(7, 1)) if tmux._server else None
+    assert server is not None
+    found = seen_in(Said(status=status, out=out, error=error), server)
+    assert (None if isinstance(found, Unreachable) else set(found)) == sees
 
 
 def test_a_row_that_is_not_ours_is_no_launch() -> None:
