@@ -150,11 +150,11 @@ class Fake:
         kept = process(keeper.pid)
         try:
             line = bytes(await keeper.stdout.receive_some())
-            first = stat(int(line.split()[1]))
+            pid = int(line.split()[1]) if line else 0  # nothing, when the keeper itself was killed
+            first = stat(pid)
             if kept is None or first is None:
                 task_status.started(NotStarted(why=Why.ENDED_AT_ONCE, detail=""))
                 return
-            pid = int(line.split()[1])
             handle = Handle(
                 launch_id=launch.launch_id,
                 pane=f"fake-{pid}",

@@ -13,7 +13,6 @@ import trio
 from client.protocol.board import Seat
 from client.protocol.effect import (
     Certainty,
-    EffectKind,
     EffectState,
     PrepareEffect,
     RuntimeEffect,
@@ -27,7 +26,7 @@ from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
 from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
-from supervisor.decide import MOST_FAILURES, Adopt, Control
+from supervisor.decide import MOST_FAILURES, Adopt
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +106,7 @@ class Desk:
         asked = PrepareEffect(
             session_id=session.id, session_gen=session.session_gen, sup_gen=self.sup_gen, cwd=str(folder)
         )
-        effect = await self._ask(asked)
+        effect = await self.ask(asked)
         if effect is not None:
             await self._launch(seat, session, effect)
 
@@ -115,7 +114,7 @@ class Desk:
         """The session to launch for: the one that never had a process, or the next one."""
         if seat.session is not None and seat.session.pid == 0:
             return seat.session
-        return await self._ask(
+        return await self.ask(
             OpenSession(member_run_id=seat.member_run_id, sup_gen=self.sup_gen, supersede=seat.session is not None)
         )
 
@@ -127,7 +126,7 @@ class Desk:
         )
         if isinstance(handle, NotStarted):
             certainty = Certainty.UNKNOWN if handle.why is Why.UNREACHABLE else Certainty.NOT_APPLIED
-            await self._settle(effect, certainty, f"{handle.why.value}: {handle.detail}")
+            await self.settle(effect, certainty, f"{handle.why.value}: {handle.detail}")
             self._failed(seat)
             return
         self.means.crash("launch-done")
@@ -139,7 +138,7 @@ class Desk:
             start_ticks=handle.start_ticks,
             boot_id=handle.boot_id,
         )
-        if await self._ask(asked) is None:
+        if await self.ask(asked) is None:
             return
         self.means.crash("launch-recorded")
         if await self._became(effect, handle):
@@ -158,7 +157,7 @@ class Desk:
                     nonlocal proven
                     settled = f"effect:{effect.id}.state={EffectState.SETTLED.value}"
                     await lasting(self.node, WaitForEvent(predicate=settled, timeout_ms=int(HANDSHAKE_SECONDS * 1000)))
-                    shown = await self._ask(ShowEffect(effect_id=effect.id))
+                    shown = await self.ask(ShowEffect(effect_id=effect.id))
                     proven = shown is not None and shown.certainty is Certainty.APPLIED
                     either.cancel_scope.cancel(reason="it is settled")
 
@@ -171,10 +170,10 @@ class Desk:
     async def _give_up(self, seat: Seat, effect: RuntimeEffect, handle: Handle) -> None:
         screen = await self.means.provider.capture(handle)
         await self.means.provider.stop(handle)
-        shown = await self._ask(ShowEffect(effect_id=effect.id))
+        shown = await self.ask(ShowEffect(effect_id=effect.id))
         if shown is not None and shown.state is EffectState.PREPARED:
             last = screen.strip().splitlines()[-1:] if isinstance(screen, str) else []
-            await self._settle(effect, Certainty.NOT_APPLIED, " ".join(["it did not become its program;", *last]))
+            await self.settle(effect, Certainty.NOT_APPLIED, " ".join(["it did not become its program;", *last]))
         self._failed(seat)
 
     async def _follow(self, seat: Seat, session: AgentSession, handle: Handle) -> None:
@@ -212,7 +211,7 @@ class Desk:
 
     async def _unseen(self, session: AgentSession, launch: RuntimeEffect, seen: Unreachable) -> None:
         """Nothing can be looked up. A process that has ended shows it by itself; any other is looked for again."""
-        handle = _handle(launch)
+        handle = handle_of(launch)
         if handle is not None:
             with trio.move_on_after(_AGAIN):
                 await self.means.provider.ended(handle)
@@ -227,60 +226,7 @@ class Desk:
             await self._launch(action.seat, action.session, action.launch)
         else:
             why = "no terminal bears its id" if pane is None else "its process ended before it was proven"
-            await self._settle(action.launch, Certainty.NOT_APPLIED, why)
-
-    async def control(self, action: Control) -> None:
-        """Do what somebody asked for and settle it with what was read."""
-        effect, launch = action.effect, action.launch
-        self.means.crash(f"{effect.kind.value}-prepared")
-        await self.means.ready()
-        if effect.kind is EffectKind.STOP:
-            await self._stop(effect, launch)
-            return
-        handle = _handle(launch) if launch is not None else None
-        if handle is None:
-            await self._settle(effect, Certainty.NOT_APPLIED, "there is no process")
-        else:
-            done = await self.means.provider.interrupt(handle)
-            self.means.crash("interrupt-done")
-            if isinstance(done, Unreachable):
-                await self._settle(effect, Certainty.UNKNOWN, done.detail)
-            else:
-                read = "the key was sent" if done else "its process has ended"
-                await self._settle(effect, Certainty.APPLIED if done else Certainty.NOT_APPLIED, read)
-
-    async def _stop(self, effect: RuntimeEffect, launch: RuntimeEffect | None) -> None:
-        """A launch that is under way is waited for: it is refused at the door, and ends by itself."""
-        if launch is not None and launch.state is not EffectState.SETTLED:
-            settled = f"effect:{launch.id}.state={EffectState.SETTLED.value}"
-            await lasting(self.node, WaitForEvent(predicate=settled, timeout_ms=int(HANDSHAKE_SECONDS * 1000)))
-            launch = await self._ask(ShowEffect(effect_id=launch.id))
-        handle = await self._process_of(launch)
-        if isinstance(handle, Unreachable):
-            await self._settle(effect, Certainty.UNKNOWN, handle.detail)
-            return
-        if handle is None:
-            await self._settle(effect, Certainty.APPLIED, "it has no process")
-            return
-        stopped = await self.means.provider.stop(handle)
-        self.means.crash("stop-done")
-        if isinstance(stopped, Unreachable):
-            await self._settle(effect, Certainty.UNKNOWN, stopped.detail)
-        elif stopped.left:
-            pids = ", ".join(str(pid) for pid in stopped.left)
-            await self._settle(effect, Certainty.NOT_APPLIED, f"still there: {pids}")
-        else:
-            await self._settle(effect, Certainty.APPLIED, "nothing of it is left below our server")
-
-    async def _process_of(self, launch: RuntimeEffect | None) -> Handle | Unreachable | None:
-        """What a launch started, also when nobody recorded it."""
-        if launch is None or (handle := _handle(launch)) is not None:
-            return None if launch is None else handle
-        seen = await self.means.provider.observe()
-        if isinstance(seen, Unreachable):
-            return seen
-        pane = seen.panes.get(launch.id)
-        return None if pane is None else pane.handle
+            await self.settle(action.launch, Certainty.NOT_APPLIED, why)
 
     async def _report(self, session: AgentSession, cause: SessionCause, reason: str) -> None:
         """A refusal means that the session has moved on meanwhile: it was stopped, or another took its place."""
@@ -291,12 +237,12 @@ class Desk:
             cause=cause,
             reason=" ".join(reason.split())[:200],
         )
-        await self._ask(asked)
+        await self.ask(asked)
 
-    async def _settle(self, effect: RuntimeEffect, certainty: Certainty, readback: str) -> None:
-        await self._ask(SettleEffect(effect_id=effect.id, sup_gen=self.sup_gen, certainty=certainty, readback=readback))
+    async def settle(self, effect: RuntimeEffect, certainty: Certainty, readback: str) -> None:
+        await self.ask(SettleEffect(effect_id=effect.id, sup_gen=self.sup_gen, certainty=certainty, readback=readback))
 
-    async def _ask(self, request: Request[R]) -> R | None:
+    async def ask(self, request: Request[R]) -> R | None:
         """The answer; None when the world moved since it was looked at, which the next look sees."""
         outcome = await self.node.ask(request)
         if not isinstance(outcome, Refusal):
@@ -310,7 +256,7 @@ class Desk:
             log.warning("%s is not started again after %d failures in a row", seat.agent_name, count)
 
 
-def _handle(launch: RuntimeEffect) -> Handle | None:
+def handle_of(launch: RuntimeEffect) -> Handle | None:
     if not launch.pid:
         return None
     return Handle(

@@ -17,6 +17,7 @@ from client.protocol.ids import TeamRunId
 from client.protocol.operation import Node
 from client.protocol.refusals import ROWS, Code, Refusal, Retry
 from client.protocol.team_run import TakeTeamRun
+from supervisor.controls import control
 from supervisor.decide import Action, Admit, Adopt, Control, Open, decide
 from supervisor.desk import Desk, Means, lasting
 
@@ -93,7 +94,7 @@ async def _act(desk: Desk, action: Action) -> None:
             case Adopt():
                 await desk.adopt(action)
             case Control():
-                await desk.control(action)
+                await control(desk, action)
             case Admit():
                 raise AssertionError("admitted in the loop itself")
     finally:

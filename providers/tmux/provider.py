@@ -52,12 +52,11 @@ class Tmux:
         if self._server is not None and self._server.process.lives():
             await trio.lowlevel.checkpoint()
             return Opened(server=self._server.process, adopted=True)
-        before = self._places.recorded()
         server = await open_server(self._places, self._patience)
         if isinstance(server, Unreachable):
             return server
         self._server = server
-        return Opened(server=server.process, adopted=server.process == before)
+        return Opened(server=server.process, adopted=server.adopted)
 
     async def died(self) -> None:
         """Wait for the end of the server. At once when there is none."""

@@ -126,6 +126,7 @@ class Server:
     process: Process
     tmux: str
     patience: float  # seconds each call may take
+    adopted: bool  # it ran before this object
 
     async def ask(self, *words: str, stdin: bytes = b"", cwd: str = "/") -> Said | Unreachable:
         """One call of tmux, which starts no server by itself (-N)."""
@@ -179,13 +180,12 @@ async def open_server(places: Places, patience: float) -> Server | Unreachable:
         return Unreachable(detail="tmux is not installed, or not on the PATH of the daemon")
     with trio.move_on_after(patience):
         async with locked(places) as lock:
-            found = places.recorded()
-            if found is None or not found.lives():
-                started = await _begin(places, tmux, lock)
-                if isinstance(started, Unreachable):
-                    return started
-                found = started
-            server = Server(places=places, process=found, tmux=tmux, patience=patience)
+            recorded = places.recorded()
+            adopted = recorded is not None and recorded.lives()
+            found = recorded if recorded is not None and adopted else await _begin(places, tmux, lock)
+            if isinstance(found, Unreachable):
+                return found
+            server = Server(places=places, process=found, tmux=tmux, patience=patience, adopted=adopted)
             return await _answering(server)
     return Unreachable(detail=f"the tmux server in {places.folder} did not begin to answer within {patience:g} s")
 

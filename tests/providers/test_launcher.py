@@ -228,6 +228,19 @@ async def test_a_socket_that_closes_is_no_proof(tmux: Tmux, path: Path, tmp_path
         assert not has_execd(handle.pid, handle.start_ticks)
 
 
+def test_a_process_that_is_going_has_not_become_the_program() -> None:
+    """Here it is gone as far as it can be without being reaped; until then everything else about it is right."""
+    going = subprocess.Popen(["sleep", "60"])
+    ticks = start_ticks_of(going.pid)
+    assert ticks is not None
+    assert has_execd(going.pid, ticks)
+    going.kill()
+    os.waitid(os.P_PID, going.pid, os.WEXITED | os.WNOWAIT)
+    assert start_ticks_of(going.pid) == ticks
+    assert not has_execd(going.pid, ticks)
+    going.wait()
+
+
 def test_no_other_process_has_become_the_program() -> None:
     ticks = start_ticks_of(os.getpid())
     assert ticks is not None
