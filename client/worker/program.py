@@ -28,7 +28,7 @@ _TAIL = 4096
 #: Seconds that a program has to end after SIGTERM.
 GRACE = 5.0
 #: Seconds that what a program left running may still write after its own end, and after it was killed.
-_LINGER = 1.0
+_LINGER = 2.0
 
 NEITHER = (
     "nothing says which program runs: begin the Work's context with #! and an interpreter, which makes it a script, or "
