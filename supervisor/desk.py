@@ -180,6 +180,10 @@ class Desk:
         """Wait for the end of a process that was proven, and report it."""
         began = trio.current_time()
         ended = await self.means.provider.ended(handle)
+        # What it left would go on in the workspace beside its successor.
+        stopped = await self.means.provider.stop(handle)
+        if isinstance(stopped, Unreachable) or stopped.left:
+            log.warning("not all of launch=%s is proven ended: %s", handle.launch_id, stopped)
         if trio.current_time() - began >= _SETTLED_IN:
             self.failures.pop(seat.member_run_id, None)
         else:

@@ -1,4 +1,4 @@
-"""The Works of a team file in a run: found by their titles, made where they are missing, compared where they are there."""
+"""The Works of a team file in a run: found by their titles, compared, made where they are missing."""
 
 from __future__ import annotations
 
