@@ -18,7 +18,7 @@ from providers.screen import type_into
 from providers.tmux import launching
 from providers.tmux.keyboard import PaneKeyboard
 from providers.tmux.listing import Row, look
-from providers.tmux.server import Places, Server, locked, open_server
+from providers.tmux.server import Places, Server, locked, no_place, open_server
 
 _STATUS_WITHIN = 1.0
 _ASK_AGAIN = 0.02
@@ -141,9 +141,12 @@ class Tmux:
         if (refused := self._places.make()) is not None:
             return refused
         with trio.CancelScope(deadline=trio.current_time() + self._patience) as scope:
-            async with locked(self._places):
-                scope.deadline = float("inf")  # only the wait for the lock; what follows has bounds of its own
-                return await self._close()
+            try:
+                async with locked(self._places):
+                    scope.deadline = float("inf")  # only the wait for the lock; what follows has bounds of its own
+                    return await self._close()
+            except OSError as error:
+                return no_place(self._places, error)
         return Unreachable(detail=f"a start of the server in {self._places.folder} has not ended")
 
     async def _close(self) -> Stopped:
