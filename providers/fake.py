@@ -206,6 +206,8 @@ class Fake:
         if found is None or found.handle != handle:
             return Stopped(left=())
         left = await end_all(lambda: under(found.keeper))
+        if isinstance(left, Unreachable):
+            return left
         if not left:
             del self._terminals[handle.launch_id]
         return Stopped(left=left)
@@ -239,6 +241,8 @@ class Fake:
         """Also when it does not answer, as a server can be ended that does not."""
         keepers = [found.keeper for found in self._terminals.values()]
         left = await end_all(lambda: under(*keepers)) if keepers else ()
+        if isinstance(left, Unreachable):
+            return left
         self._terminals.clear()
         return Stopped(left=left)
 

@@ -71,6 +71,17 @@ async def test_a_folder_that_is_missing_starts_nothing(provider: Provider, tmp_p
     assert await provider.observe() == Seen(panes={})
 
 
+async def test_a_launcher_that_is_missing_has_ended(provider: Provider, tmp_path: Path) -> None:
+    """Whether it is seen before it has ended is a race; both are said as they were."""
+    wanted = shell(tmp_path, "")
+    found = await provider.start(attrs.evolve(wanted, argv=("/nowhere/python", wanted.launch_id)))
+    if isinstance(found, NotStarted):
+        assert found.why is Why.ENDED_AT_ONCE
+        assert await provider.observe() == Seen(panes={})
+    else:
+        assert (await provider.ended(found)).status == 1
+
+
 @pytest.mark.parametrize("name", ["line\nbreak", "#(exit 1)#{pid}", "%H ;", "##[x]", "tab\tü \x1b[1m"])
 async def test_a_folder_may_have_any_name(provider: Provider, tmp_path: Path, name: str) -> None:
     odd = tmp_path / name

@@ -291,6 +291,16 @@ async def test_a_folder_that_others_can_enter_is_refused(folder: Path, mode: int
     assert "0700" in found.detail
 
 
+@pytest.mark.parametrize("name", ["tmux.conf", "start.lock"])
+async def test_a_folder_in_which_nothing_can_be_written_is_told(folder: Path, name: str) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / name).mkdir()
+    found = await Tmux(folder).open()
+    assert isinstance(found, Unreachable)
+    assert "Is a directory" in found.detail
+    assert left_over(folder) == []
+
+
 async def test_a_path_that_is_too_long_for_a_socket_is_refused(folder: Path) -> None:
     found = await Tmux(folder / ("x" * SOCKET_BYTES)).open()
     assert isinstance(found, Unreachable)

@@ -90,7 +90,7 @@ def test_what_tmux_says_has_a_way_out(error: str, why: Why) -> None:
     ],
     ids=["rows", "no session", "another server", "another error", "nobody"],
 )
-async def test_what_could_not_be_looked_at_is_not_empty(
+async def test_what_could_not_be_looked_at_is_not_empty(  # noqa: ASYNC124 — for its fixture
     tmux: Tmux, status: int, out: str, error: str, sees: set[str] | None
 ) -> None:
     server = attrs.evolve(tmux._server, process=Process(7, 1)) if tmux._server else None

@@ -103,7 +103,7 @@ async def started(provider: Provider, wanted: Launch) -> Handle:
 async def until(look: Callable[[], Awaitable[T]], *, within: float = 10.0) -> T:
     """The first answer that is true."""
     with trio.fail_after(within):
-        while not (found := await look()):
+        while not (found := await look()):  # noqa: ASYNC110 — of other processes; nothing tells
             await trio.lowlevel.checkpoint()
     return found
 
