@@ -20,8 +20,6 @@ import trio
 
 from providers.port import Delivered, Exit, Handle, NotStarted, Seen, Stopped, Taken, Unreachable, Why
 from providers.process import Process, process, stat
-from providers.tmux.launching import why_not
-from providers.tmux.listing import read
 from providers.tmux.provider import Opened, Tmux
 from providers.tmux.server import ALLOWED, SOCKET_BYTES, Said
 from tests.support.terminals import (
@@ -78,7 +76,7 @@ def server_of(tmux: Tmux) -> Process:
 
 async def test_terminals_outlive_the_process_that_started_them(folder: Path) -> None:
     async with tmux_in_after(folder) as tmux:
-        async with starter(folder, "ab01") as (running, said):
+        async with starter(folder, "ab01cd34") as (running, said):
             running.kill()
             await running.wait()
         opened = await tmux.open()
@@ -88,7 +86,7 @@ async def test_terminals_outlive_the_process_that_started_them(folder: Path) -> 
         seen = await tmux.observe()
         assert isinstance(seen, Seen)
         handle = Handle(**said["handle"])
-        assert {each: pane.handle for each, pane in seen.panes.items()} == {"ab01": handle}
+        assert {each: pane.handle for each, pane in seen.panes.items()} == {"ab01cd34": handle}
         assert "mine" in await shown(tmux, handle, "mine")
         assert await tmux.stop(handle) == Stopped(left=())
 
@@ -205,18 +203,18 @@ async def test_a_stalled_server_can_be_closed(folder: Path, tmp_path: Path) -> N
 async def test_strangers_are_not_touched(tmux: Tmux, tmp_path: Path, folder: Path) -> None:
     folder.mkdir()
     foreign = libtmux.Server(socket_path=folder / "theirs")
-    foreign.cmd("-f", "/dev/null", "new-session", "-d", "-s", "ab01", "sleep", "60")
+    foreign.cmd("-f", "/dev/null", "new-session", "-d", "-s", "ab01cd34", "sleep", "60")
     pids = [int(foreign.cmd("display-message", "-p", name).stdout[0]) for name in ("#{pid}", "#{pane_pid}")]
-    sleeper = subprocess.Popen(["sleep", "60"], env={"FIRM_LAUNCH_ID": "ab01"})  # noqa: ASYNC220 — done in no time
+    sleeper = subprocess.Popen(["sleep", "60"], env={"FIRM_LAUNCH_ID": "ab01cd34"})  # noqa: ASYNC220 — done in no time
     strangers = [process(pid) for pid in (*pids, sleeper.pid)]
     try:
         handle = await started(tmux, python(tmp_path, STRAY, str(tmp_path / "pid"), "meek"))
         await written(tmp_path / "pid")
         ours = await started(tmux, shell(tmp_path, "read x"))
         assert await tmux.stop(handle) == Stopped(left=())
-        assert await tmux.stop(Handle(launch_id="ab01", pane="%0", pid=pids[1], start_ticks=1, boot_id="")) == Stopped(
-            left=()
-        )
+        assert await tmux.stop(
+            Handle(launch_id="ab01cd34", pane="%0", pid=pids[1], start_ticks=1, boot_id="")
+        ) == Stopped(left=())
         assert await tmux.close() == Stopped(left=())
         assert not Process(ours.pid, ours.start_ticks).lives()
         assert [each is not None and each.lives() for each in strangers] == [True, True, True]
@@ -365,47 +363,6 @@ async def test_a_full_pty_table_is_told_from_other_failures(folder: Path, tmp_pa
         assert found.why is Why.TERMINAL_LIMIT
         assert await tmux.stop(first) == Stopped(left=())
         await started(tmux, wanted)
-
-
-@pytest.mark.parametrize(
-    ("error", "why"),
-    [
-        # As tmux 3.3a said them. A process limit does not hold for root, so it is not provoked here.
-        ("create window failed: fork failed: No space left on device", Why.TERMINAL_LIMIT),
-        ("create window failed: fork failed: Resource temporarily unavailable", Why.PROCESS_LIMIT),
-        ("create session failed: something new", Why.ENDED_AT_ONCE),
-    ],
-)
-def test_what_tmux_says_has_a_way_out(error: str, why: Why) -> None:
-    assert why_not(Said(status=1, out="", error=error)) == NotStarted(why=why, detail=error)
-
-
-def test_a_row_that_is_not_ours_is_no_launch() -> None:
-    good = "ab01 %3 11 0 s k t77 m0"
-    rows = [
-        good,
-        "main %1 12 0 s k t m0",
-        "ab02 %1 12 0 s k t m0 more",
-        "ab01 %9 12 1 s0 k t m0",
-        "",
-        "AB %1 1 0 s k t m",
-    ]
-    found = read("\n".join(rows))
-    assert set(found) == {"ab01"}
-    assert (found["ab01"].pane, found["ab01"].pid, found["ab01"].start_ticks, found["ab01"].dead) == (
-        "%3",
-        11,
-        77,
-        False,
-    )
-
-
-@pytest.mark.parametrize(
-    ("row", "known"),
-    [("1 s7 k t1 m", True), ("1 s k9 t1 m", True), ("1 s k t1 m", False), ("0 s k t1 m", False)],
-)
-def test_how_it_ended_is_known_only_when_it_is_said(row: str, *, known: bool) -> None:
-    assert read(f"ab01 %1 12 {row}")["ab01"].known is known
 
 
 async def test_a_status_that_nobody_has_stays_unknown(tmux: Tmux, tmp_path: Path) -> None:
