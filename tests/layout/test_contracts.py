@@ -107,8 +107,16 @@ def sleeps(path: Path) -> list[int]:
     ]
 
 
+#: The two that may, once each.
+SLEEP = {
+    "terminals.py": "between two looks at what other processes did, of which nothing tells",
+    "vfs.py": "is the slow disk itself",
+}
+
+
 def test_no_test_sleeps(tmp_path: Path) -> None:
     sleeper = tmp_path / "sleeper.py"
     sleeper.write_text("trio.sleep(0)\ntrio.sleep(0.1)\nsleep(n)\nprint(1)\n")
     assert sleeps(sleeper) == [2, 3]
-    assert {path.name: sleeps(path) for path in (ROOT / "tests").rglob("*.py") if sleeps(path)} == {}
+    found = {path.name: len(sleeps(path)) for path in (ROOT / "tests").rglob("*.py") if sleeps(path)}
+    assert found == dict.fromkeys(SLEEP, 1)

@@ -333,6 +333,5 @@ async def test_a_restore_raises_every_generation_and_lets_nothing_of_before_coun
 
 async def started_loops(node: InProcessNode) -> None:
     """What the daemon's loops do before anybody is served."""
-    heard = node.dispatcher.heard
-    loops = Loops(store=node.store, relay=node.relay, dispatcher=node.dispatcher, call=node.call, heard=heard)
+    loops = Loops(node.dispatcher, node.relay, node.call, means=None)
     assert await loops._try(loops._restored)

@@ -90,7 +90,7 @@ async def listening(path: Path) -> AsyncIterator[Door]:
                 await trio.aclose_forcefully(stream)
 
 
-def launch(path: Path, folder: Path, launch_id: str = "ab01") -> Launch:
+def launch(path: Path, folder: Path, launch_id: str = "ab01cd34") -> Launch:
     argv = (sys.executable, "-I", "-S", str(LAUNCHER), str(path), launch_id)
     return Launch(launch_id=launch_id, argv=argv, cwd=str(folder))
 
@@ -105,7 +105,7 @@ async def test_it_becomes_the_program_that_the_daemon_names(tmux: Tmux, path: Pa
     async with listening(path) as door:
         handle = await started(tmux, launch(path, tmp_path))
         daemon = await door.met()
-        assert await daemon.hear() == {"hello": {"protocol": 1, "launch": "ab01"}}
+        assert await daemon.hear() == {"hello": {"protocol": 1, "launch": "ab01cd34"}}
         found = stat(handle.pid)
         assert found is not None
         assert found.comm == launcher.COMM
@@ -118,7 +118,7 @@ async def test_it_becomes_the_program_that_the_daemon_names(tmux: Tmux, path: Pa
     assert screen.splitlines()[0] == str(there)
     names = {line.partition("=")[0] for line in screen.splitlines()[1:-1]}
     assert names <= {"TOLD", "FIRM_LAUNCH_ID", "PWD", "OLDPWD", "SHLVL", "_"}
-    assert "FIRM_LAUNCH_ID=ab01" in screen
+    assert "FIRM_LAUNCH_ID=ab01cd34" in screen
     assert start_ticks_of(handle.pid) == handle.start_ticks
 
 
@@ -203,7 +203,7 @@ async def test_an_answer_that_is_none_ends_it(path: Path, answer: bytes) -> None
         over = trio.Event()
 
         async def run() -> None:
-            argv = [sys.executable, "-I", "-S", str(LAUNCHER), str(path), "ab01"]
+            argv = [sys.executable, "-I", "-S", str(LAUNCHER), str(path), "ab01cd34"]
             done.append(await trio.run_process(argv, capture_stderr=True, check=False))
             over.set()
 
