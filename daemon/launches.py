@@ -37,6 +37,10 @@ STARTED_SECONDS = 10.0
 _LOOK, _LOOKS = 0.005, 200
 
 
+def _no_crash(_: str) -> None:
+    """Production never stops at a crash point."""
+
+
 @attrs.frozen(kw_only=True)
 class Launches:
     """``environment`` is what every process gets; ``call`` makes the daemon's own caller."""
@@ -45,7 +49,7 @@ class Launches:
     relay: Relay
     call: Callable[[], Call]
     environment: dict[str, str]
-    crash: Callable[[str], None]
+    crash: Callable[[str], None] = _no_crash  # ends the daemon at a boundary, for tests
 
     async def converse(
         self,

@@ -56,8 +56,10 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
 
 async def _process_of(desk: Desk, launch: RuntimeEffect | None) -> Handle | Unreachable | None:
     """What a launch started, also when nobody recorded it."""
-    if launch is None or (handle := handle_of(launch)) is not None:
-        return None if launch is None else handle
+    if launch is None:
+        return None
+    if (handle := handle_of(launch)) is not None:
+        return handle
     seen = await desk.means.provider.observe()
     if isinstance(seen, Unreachable):
         return seen
