@@ -14,6 +14,7 @@ from client.protocol.board import (
     Board,
     BoardMember,
     Due,
+    DueCheck,
     DueList,
     ListAttention,
     ListDue,
@@ -245,6 +246,10 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
         controls=effects.controls(tx, run.id),
         sup_gen=run.sup_gen,
         seq=facts.seq(tx),
+        checks=[
+            DueCheck(work_id=w, receipt_id=r, fence=f, line=line, revision=revision, root=root)
+            for w, r, f, line, revision, root in facts.checks_due(tx, run.id)
+        ],
     )
 
 
