@@ -27,6 +27,7 @@ from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
 from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
+from supervisor.checks import Checks
 from supervisor.decide import MOST_FAILURES, Adopt, Control
 
 log = logging.getLogger(__name__)
@@ -58,6 +59,7 @@ class Means:
     folder: Folders
     launcher: Callable[[str], tuple[str, ...]]
     profiles: Collection[str]
+    checks: Checks | None = None  # without it, named checks wait
 
 
 async def lasting(node: Node, request: Request[R], *, key: str = "") -> R | Refusal:
