@@ -94,7 +94,7 @@ class Checks:
             except (GitRefused, GitUnusable, OSError) as fault:
                 return NotRun(one_line(str(fault)))
             finally:
-                written.unlink(missing_ok=True)
+                _discard(written)
 
     async def _judge(self, due: DueCheck, written: Path) -> _Said | NotRun:
         check, root = read(due.line), Path(due.root)
@@ -163,6 +163,14 @@ async def _throw_away(left: Path) -> None:
         if common.status == 0:
             await git(Path(common.line), "worktree", "remove", "--force", "--", str(path))
     await trio.to_thread.run_sync(shutil.rmtree, left)
+
+
+def _discard(path: Path) -> None:
+    """What cannot be removed now is thrown away when the next daemon begins."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("cannot remove %s: %s", path, error)
 
 
 def _touch(path: Path) -> None:
