@@ -179,6 +179,23 @@ def due(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
     return tx.rows(_DUE, run_id=run_id)
 
 
+_CHECKS = sql("""
+    SELECT w.id, r.id, r.fence, c.value, json_extract(r.body, '$.candidate_revision'), j.root
+    FROM works w INDEXED BY works_by_standing JOIN receipts r ON r.id = w.receipt_id AND json_valid(r.body)
+    JOIN teams t ON t.id = w.team_id JOIN projects j ON j.id = t.project_id
+    JOIN json_each(iif(json_valid(w.checks), w.checks, '[]')) c
+    WHERE w.team_run_id = :run_id AND w.phase = 'review' AND w.condition = 'normal' AND c.type = 'text'
+      AND NOT EXISTS (SELECT 1 FROM check_results k WHERE k.receipt_id = r.id
+                      AND k.name = substr(c.value, 1, instr(c.value, '=') - 1))
+    ORDER BY w.place, c.key LIMIT 100
+""")
+
+
+def checks_due(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """work, receipt, fence, line of the check, revision, project's folder: named, in review, and without a result."""
+    return tx.rows(_CHECKS, run_id=run_id)
+
+
 _SEATS = sql("""
     SELECT p.id, a.id, a.name, t.name, a.profile, a.workspace, j.id, j.root, j.git_dir <> '',
         p.coordination = 'active' AND a.status = 'active' AND m.state = 'active'

@@ -26,6 +26,7 @@ from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
 from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
+from supervisor.checks import Checks
 from supervisor.decide import MOST_FAILURES, Adopt
 
 log = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ class Means:
     folder: Folders
     launcher: Callable[[str], tuple[str, ...]]
     profiles: Collection[str]
+    checks: Checks | None = None  # without it, named checks wait
     crash: Callable[[str], None] = _no_crash  # ends this process at a boundary of an effect, for tests
 
 

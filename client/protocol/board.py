@@ -12,8 +12,10 @@ from client.protocol.effect import RuntimeEffect
 from client.protocol.ids import (
     OWN_RUN,
     AgentMemberId,
+    Fence,
     MemberRunId,
     ProjectId,
+    ReceiptId,
     SessionId,
     SupGen,
     TeamRunId,
@@ -141,6 +143,20 @@ class Due:
 
 
 @attrs.frozen(kw_only=True)
+class DueCheck:
+    """A named check without a result for the submission in review. ``line`` is as the Work says it, ``revision`` the
+    commit submitted, empty where there is none; ``root`` is the project's folder.
+    """
+
+    work_id: WorkId
+    receipt_id: ReceiptId
+    fence: Fence
+    line: str
+    revision: str
+    root: str
+
+
+@attrs.frozen(kw_only=True)
 class Seat:
     """A place of a run that a supervisor looks after: who sits there, where it works, its session that is not closed
     and the last launch of that.
@@ -171,6 +187,7 @@ class DueList:
     controls: list[RuntimeEffect]
     sup_gen: SupGen
     seq: int
+    checks: list[DueCheck] = attrs.Factory(list)
 
 
 @attrs.frozen(kw_only=True)

@@ -15,6 +15,7 @@ from client.protocol.board import (
     BoardMember,
     BoardWork,
     Due,
+    DueCheck,
     DueList,
     ListAttention,
     ListDue,
@@ -268,6 +269,10 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
         controls=effects.controls(tx, run.id),
         sup_gen=run.sup_gen,
         seq=facts.seq(tx),
+        checks=[
+            DueCheck(work_id=w, receipt_id=r, fence=f, line=line, revision=revision, root=root)
+            for w, r, f, line, revision, root in facts.checks_due(tx, run.id)
+        ],
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from client.protocol.agent import ResumeAgent
 from client.protocol.board import (
     Due,
-    DueList,
     ListDue,
 )
 from client.protocol.ids import AgentMemberRef, SupGen
@@ -31,7 +30,9 @@ async def test_team_run_due_ok(node: InProcessNode) -> None:
     found = await node.ok(ask, plane=Plane.SUPERVISOR, actor=s.run.id)
     session = s.bob.session
     one = Due(work_id=work.id, work_version=work.version, session_id=session.id, session_gen=session.session_gen)
-    assert found == DueList(items=[one], sup_gen=SupGen(s.sup_gen), seq=node.store.seq)
+    assert (found.items, found.sup_gen, found.seq) == ([one], SupGen(s.sup_gen), node.store.seq)
+    assert {seat.agent_name: seat.session for seat in found.seats}["bob"] == session
+    assert found.controls == []
     await s.admit(work, s.bob)
     assert await due(s) == []
 
