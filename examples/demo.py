@@ -24,7 +24,7 @@ TEAM = Path(__file__).with_name("demo") / "team.toml"
 #: Seconds in which each step of the demo has to come to its end.
 PATIENCE = 90
 _TESTS = {
-    "words": "self.assertEqual(words('one  two\\nthree'), 3)",
+    "words": "self.assertEqual(words('one two\\nthree'), 3)",
     "lines": "self.assertEqual(lines('one\\ntwo\\n'), 2)",
     "report": "self.assertEqual(report('one two\\n'), '2 words, 1 lines')",
 }
@@ -116,7 +116,7 @@ def _story(stage: Stage) -> None:
     _repository(stage)
     stage.show("git", "log", "--oneline")
     say(2, "A team file: a Host, two builders, six Works. One command starts it all")
-    stage.show(FIRM, "up", str(TEAM), "--detach")
+    stage.show(FIRM, "up", "team.toml", "--detach")
     run = stage.ask("team-run", "list")["items"][-1]["id"]
     works = {work["title"]: work["id"] for work in stage.ask("work", "list", "--team-run-id", run)["items"]}
     _hurt(stage, works["Count lines"])
@@ -139,6 +139,7 @@ def _repository(stage: Stage) -> None:
     for name, line in _TESTS.items():
         text = f"import unittest\n\nfrom {name} import {name}\n\n\nclass T(unittest.TestCase):\n"
         (tests / f"test_{name}.py").write_text(f"{text}    def test_{name}(self):\n        {line}\n", "utf-8")
+    (stage.repository / "team.toml").write_bytes(TEAM.read_bytes())
     (stage.repository / ".gitignore").write_text("__pycache__/\n", "utf-8")
     for words in (["init", "-q", "-b", "main"], ["add", "."]):
         stage.call("git", *words)

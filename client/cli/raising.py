@@ -65,7 +65,7 @@ class Raising:
             self._member(team, member)
         self._go(team)
         self._places(team)
-        self._works.make(self.run["id"], self._memberships)
+        self._works.make(self.run["id"], self._agents, self._memberships)
 
     # --- agents ---
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from client.cli.crew import Change, Node, same_key
-from client.team_file import TeamFile, Work
+from client.team_file import ME, TeamFile, Work
 
 
 class Works:
@@ -43,19 +43,21 @@ class Works:
         body = {"work_id": found["id"], "expected_version": found["version"], **changes}
         return [(what, lambda: self._node.ask("work.update", **body))]
 
-    def make(self, run_id: str, memberships: dict[str, str]) -> None:
+    def make(self, run_id: str, agents: dict[str, Any], memberships: dict[str, str]) -> None:
         """Make what is missing, and give it to who is to answer for it."""
         for work in self._file.works:
-            self._work(run_id, memberships, work)
+            self._work(run_id, agents, memberships, work)
 
-    def _work(self, run_id: str, memberships: dict[str, str], work: Work) -> None:
+    def _work(self, run_id: str, agents: dict[str, Any], memberships: dict[str, str], work: Work) -> None:
         if work.key not in self.found:
             body = {
                 "team_run_id": run_id,
                 "title": work.title,
                 "context": work.context,
                 "completion_criteria": "\n".join(work.criteria),
-                "claim_mode": "host_assign" if work.assign else "team_claim",
+                # Only the Host gives Works away. Where that is not the person, the member takes what is for it alone.
+                "claim_mode": "host_assign" if work.assign and self._file.host == ME else "team_claim",
+                "eligible_member_ids": [agents[work.assign]["id"]] if work.assign else [],
                 "prerequisite_work_ids": [self.found[key]["id"] for key in work.needs],
                 "priority": work.priority,
                 "checks": work.check,
@@ -63,7 +65,7 @@ class Works:
             self.found[work.key] = self._node.ask("work.create", same_key("work", body, 0), **body)
             self._tell(f"work {work.key}: {work.title}")
         found = self.found[work.key]
-        if work.assign and found["owner_id"] is None and found["phase"] == "open":
+        if work.assign and self._file.host == ME and found["owner_id"] is None and found["phase"] == "open":
             body = {
                 "work_id": found["id"],
                 "expected_version": found["version"],

@@ -19,10 +19,10 @@ _STOP = ("stop-prepared", "stop-done")
 def test_killed_in_a_launch_the_next_daemon_ends_with_one_proven_process(field: Field, point: str) -> None:
     field.team("kiwi")
     dying = field.start(FIRM_CRASH_AT=point)
-    field.call("up", "--detach")  # the daemon may be gone before it is done
+    field.call("up", "team.toml", "--detach")  # the daemon may be gone before it is done
     assert dying.wait() == -signal.SIGKILL
     field.start()
-    assert field.call("up", "--detach").returncode == 0
+    assert field.call("up", "team.toml", "--detach").returncode == 0
     (session,) = field.until_live()
     assert field.roots() == [session["pid"]]
     unsettled = [e for e in field.ask("effect", "list")["items"] if e["state"] != "settled"]
@@ -35,7 +35,7 @@ def test_killed_in_a_launch_the_next_daemon_ends_with_one_proven_process(field: 
 def test_killed_in_a_stop_the_next_daemon_ends_what_is_left(field: Field, point: str) -> None:
     field.team("kiwi")
     dying = field.start(FIRM_CRASH_AT=point)
-    assert field.call("up", "--detach").returncode == 0
+    assert field.call("up", "team.toml", "--detach").returncode == 0
     (session,) = field.until_live()
     field.ask("session", "close", session["id"])
     assert dying.wait() == -signal.SIGKILL
@@ -51,7 +51,7 @@ def test_killed_in_a_stop_the_next_daemon_ends_what_is_left(field: Field, point:
 def test_members_outlive_the_daemon_and_are_adopted_as_they_are(field: Field) -> None:
     field.team("kiwi", "lime")
     first = field.start()
-    assert field.call("up", "--detach").returncode == 0
+    assert field.call("up", "team.toml", "--detach").returncode == 0
     before = {s["id"]: s["pid"] for s in field.until_live(2)}
     first.kill()
     assert sorted(field.roots()) == sorted(before.values())
@@ -67,7 +67,7 @@ def test_members_outlive_the_daemon_and_are_adopted_as_they_are(field: Field) ->
 def test_a_member_that_is_killed_gets_a_successor_and_only_one(field: Field) -> None:
     field.team("kiwi")
     field.start()
-    assert field.call("up", "--detach").returncode == 0
+    assert field.call("up", "team.toml", "--detach").returncode == 0
     (first,) = field.until_live()
     os.kill(first["pid"], signal.SIGKILL)
     field.wait(f"session:{first['id']}.state=closed")

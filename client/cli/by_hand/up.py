@@ -15,7 +15,7 @@ from client.cli.arguments import JSON, Field
 from client.cli.crew import Node, guarded
 
 FIELDS: tuple[Field, ...] = (
-    ("file", "--file", "str", False, "team.toml", None, False, "", "the team file (default: team.toml)"),
+    ("file", "--file", "str", True, None, None, False, "file", "the team file"),
     ("detach", "--detach", "switch", False, None, None, False, "", "return at once; the run goes on"),
     (
         "yes",
@@ -36,7 +36,7 @@ def run(_: str, given: dict[str, object]) -> int:
     from client.team_file import Wrong, read
 
     as_json = bool(given.get("_json"))
-    path = str(given.get("file", "team.toml"))
+    path = str(given["file"])
     try:
         with open(path, encoding="utf-8") as file:
             wanted = read(path, file.read())
@@ -74,7 +74,7 @@ def _up(wanted: Any, folder: str, given: dict[str, object], *, as_json: bool) ->
     raising = Raising(node, wanted, folder, lambda text: None if as_json else say.out(f"  {text}"))
     raising.look()
     if raising.differences and not _agreed(raising.differences, given, as_json=as_json):
-        lifted_by = "look at them, then: firm up --yes"
+        lifted_by = f"look at them, then: firm up {given['file']} --yes"
         meaning = f"The file asks for {len(raising.differences)} changes: {'; '.join(raising.differences)}."
         return say.declined("CONFIRMATION_REQUIRED", wanted.name, meaning, lifted_by, as_json=as_json)
     raising.apply()
