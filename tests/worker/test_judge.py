@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -36,10 +37,39 @@ def answered(*answers: str) -> list[dict[str, str]]:
     return [{"criterion": f"line {n}", "answer": answer, "note": ""} for n, answer in enumerate(answers, 1)]
 
 
+#: Of Bob's, in review.
+WORK = Work(
+    id=WorkId("w1"),
+    version=4,
+    team_id=TeamId("t1"),
+    team_run_id=TeamRunId("r1"),
+    owner_id=BOB,
+    title="build it",
+    context="",
+    criteria=[],
+    phase=Phase.REVIEW,
+    condition=Condition.NORMAL,
+    held=None,
+    resolution=None,
+    claim_mode=ClaimMode.TEAM_CLAIM,
+    eligible=[],
+    required_role="",
+    priority=Priority.NORMAL,
+    needs=[],
+    checks=[],
+    reason="",
+    result_summary="",
+    receipt_id=ReceiptId("rr1"),
+    created_by="operator",
+    created_at=NOW,
+    updated_at=NOW,
+)
+
+
 def shown(  # noqa: PLR0913 — what a case says of a submission
     *,
     answers: tuple[str, ...] = ("met",),
-    checks: dict[str, bool | None] | None = None,
+    checks: Mapping[str, bool | None] | None = None,
     attempts: int = 1,
     outcome: Outcome = Outcome.COMPLETED,
     body: str | None = None,
@@ -56,34 +86,14 @@ def shown(  # noqa: PLR0913 — what a case says of a submission
         "check_refs": [],
         **claims,
     }
-    record = Work(
-        id=WorkId("w1"),
-        version=4,
-        team_id=TeamId("t1"),
-        team_run_id=TeamRunId("r1"),
-        owner_id=BOB,
-        title="build it",
-        context="",
+    record = attrs.evolve(
+        WORK,
         criteria=[each["criterion"] for each in answered(*answers)],
-        phase=Phase.REVIEW,
-        condition=Condition.NORMAL,
-        held=None,
-        resolution=None,
-        claim_mode=ClaimMode.TEAM_CLAIM,
-        eligible=[],
-        required_role="",
-        priority=Priority.NORMAL,
-        needs=[],
         checks=[f"{name}=make {name}" for name in named],
-        reason="",
-        result_summary="",
-        receipt_id=ReceiptId("rr1"),
-        created_by="operator",
-        created_at=NOW,
-        updated_at=NOW,
+        **(work or {}),
     )
     return WorkShown(
-        work=attrs.evolve(record, **(work or {})),
+        work=record,
         readiness=Readiness.NOT_OPEN,
         waits_for=[],
         successors=[],
