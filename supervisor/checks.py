@@ -114,7 +114,7 @@ class Checks:
                 return NotRun(top.lifted_by)
             if not await trio.Path(top, prefix).is_dir():
                 return _Said(passed=False, why=f"not run: the commit has no folder {prefix}", snapshot=found.tree)
-            mark = f"{self._scratch}/{uuid.uuid4().hex}"
+            mark, left = f"{self._scratch}/{uuid.uuid4().hex}", tuple[int, ...]()
             try:
                 said = await self._limited(check, top / prefix, written, mark)
             finally:

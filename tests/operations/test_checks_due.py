@@ -6,6 +6,7 @@ from client.protocol.attempt import CheckResult, RecordCheck
 from client.protocol.board import DueCheck, ListDue
 from client.protocol.event import WaitForEvent
 from client.protocol.ids import Fence
+from client.protocol.operation import Plane
 from client.protocol.project import ShowProject
 from client.protocol.refusals import Code
 from client.protocol.work import Work
@@ -28,7 +29,7 @@ async def submitted(s: Stage, by: Member, work: Work | None = None) -> Work:
     ask = SubmitWork(
         work_id=started.id, expected_version=started.version, result_summary="done", candidate_revision=COMMIT
     )
-    return await works.Voice(s.node, works.Plane.MEMBER, by.session).ok(ask)
+    return await works.Voice(s.node, Plane.MEMBER, by.session).ok(ask)
 
 
 def said(s: Stage, work: Work, name: str, *, passed: bool = True, revision: str = COMMIT) -> RecordCheck:
@@ -50,7 +51,7 @@ async def test_the_checks_of_a_submission_are_due_until_each_has_its_result(node
     assert await due(s) == []
     work = await submitted(s, s.bob)
     assert work.receipt_id is not None
-    root = (await node.ok(ShowProject(project_id=s.team.project_id))).root  # type: ignore[arg-type]
+    root = (await node.ok(ShowProject(project_id=s.team.project_id))).root
     both = [
         DueCheck(work_id=work.id, receipt_id=work.receipt_id, fence=Fence(1), line=line, revision=COMMIT, root=root)
         for line in CHECKS

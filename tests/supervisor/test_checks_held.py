@@ -34,6 +34,14 @@ async def nothing() -> None:
     """What a provider needs before it answers."""
 
 
+@attrs.define
+class Held:
+    """A supervisor, and the code that ended it once it is ``over``."""
+
+    ended: Code | None = None
+    over: trio.Event = attrs.Factory(trio.Event)
+
+
 @attrs.frozen
 class Bench:
     stage: Stage
@@ -41,10 +49,12 @@ class Bench:
     means: Means
     folder: Path
 
-    async def submitted(self, *checks: str) -> Work:
-        """A Work in review whose candidate is the head of the project."""
+    async def started(self, *checks: str) -> Work:
+        return await self.stage.started(self.stage.bob, checks=list(checks))
+
+    async def submit(self, started: Work) -> Work:
+        """In review then; its candidate is the head of the project."""
         s = self.stage
-        started = await s.started(s.bob, checks=list(checks))
         ask = SubmitWork(
             work_id=started.id,
             expected_version=started.version,
@@ -64,17 +74,18 @@ class Bench:
             assert not (await self.stage.node.ok(news)).timed_out
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[list[Code]]:
-        """By a supervisor; the code that ended it."""
-        s, ended = self.stage, list[Code]()
+    async def held(self) -> AsyncIterator[Held]:
+        """By a supervisor."""
+        s, held = self.stage, Held()
 
         async def run() -> None:
             inside = Inside(s.node.dispatcher, lambda: s.node.call(Plane.SUPERVISOR, s.run.id))
-            ended.append((await supervise(inside, self.means, s.run.id)).code)
+            held.ended = (await supervise(inside, self.means, s.run.id)).code
+            held.over.set()
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run)
-            yield ended
+            yield held
             nursery.cancel_scope.cancel(reason="the test is over")
 
 
@@ -100,8 +111,9 @@ async def no_folder(seat: object) -> Path:
 
 async def test_every_check_of_a_submission_is_run_and_lets_it_be_accepted(bench: Bench) -> None:
     s = bench.stage
+    work = await bench.started("unit=grep -q text file", "lint=true")
     async with bench.held():
-        work = await bench.submitted("unit=grep -q text file", "lint=true")
+        work = await bench.submit(work)
         assert await bench.results(work, 2) == {"unit": True, "lint": True}
     shown = await s.shown(work)
     assert {each.snapshot for each in shown.checks} == {bench.repo.git("rev-parse", "HEAD^{tree}")}
@@ -111,16 +123,17 @@ async def test_every_check_of_a_submission_is_run_and_lets_it_be_accepted(bench:
 
 async def test_a_check_that_fails_keeps_the_gate_shut(bench: Bench) -> None:
     s = bench.stage
+    work = await bench.started("unit=false")
     async with bench.held():
-        work = await bench.submitted("unit=false")
+        work = await bench.submit(work)
         assert await bench.results(work, 1) == {"unit": False}
     accept = AcceptWork(work_id=work.id, expected_version=work.version, receipt_id=await s.receipt(work))
     assert (await works.ann(s).refused(accept)).code is Code.GATE_NOT_PASSED
 
 
 async def test_a_report_fails_its_checks(bench: Bench) -> None:
+    work = await bench.stage.submitted(bench.stage.cid, checks=["unit=true"])
     async with bench.held():
-        work = await bench.stage.submitted(bench.stage.cid, checks=["unit=true"])
         assert await bench.results(work, 1) == {"unit": False}
 
 
@@ -128,7 +141,8 @@ async def test_what_a_fenced_supervisor_ran_is_ended_and_run_again_by_the_next(b
     """Nothing was recorded by the first: the check that it ran was in the middle."""
     s, pipe = bench.stage, bench.folder / "began"
     os.mkfifo(pipe)
-    work = await bench.submitted(f"unit=sh -c 'test -e {bench.folder}/again || {{ echo $$ > {pipe}; sleep 1000; }}'")
+    check = f"unit=sh -c 'test -e {bench.folder}/again || {{ echo $$ > {pipe}; sleep 1000; }}'"
+    work = await bench.submit(await bench.started(check))
     async with bench.held() as first:
         with trio.fail_after(PATIENCE):
             found = process(int(await trio.Path(pipe).read_text()))
@@ -136,8 +150,9 @@ async def test_what_a_fenced_supervisor_ran_is_ended_and_run_again_by_the_next(b
         await s.node.ok(TakeTeamRun(team_run_id=s.run.id), plane=Plane.SUPERVISOR, actor=s.run.id)
         with trio.fail_after(PATIENCE):
             await found.ended()
+            await first.over.wait()
         assert (await s.shown(work)).checks == []
-    assert first == [Code.SUPERVISOR_GENERATION_FENCED]
+    assert first.ended is Code.SUPERVISOR_GENERATION_FENCED
     (bench.folder / "again").write_text("")
     async with bench.held():
         assert await bench.results(work, 1) == {"unit": True}
