@@ -65,7 +65,6 @@ async def test_one_that_was_adopted_is_followed_to_its_end(world: Runtime) -> No
     session = await orphaned(world)
     world.supervise()
     await world.live(sup_gen=session.sup_gen + 1)
-    trio.lowlevel.current_task()
     handle = _handle((await world.effects())[0])
     await world.provider.interrupt(handle)
     assert (await world.live(after=session.session_gen)).pid != session.pid
@@ -116,10 +115,9 @@ async def test_a_control_that_nobody_did_is_done_by_the_next_supervisor(world: R
 
 async def prepared(world: Runtime) -> tuple[AgentSession, RuntimeEffect]:
     """A supervisor died over a launch that it had recorded."""
-    by = {"plane": Plane.SUPERVISOR, "actor": world.run.id}
     run = await world.node.ok(TakeTeamRun(team_run_id=world.run.id), plane=Plane.SUPERVISOR, actor=world.run.id)
     ask = OpenSession(member_run_id=world.place.id, sup_gen=run.sup_gen)
-    session = await world.node.ok(ask, plane=by["plane"], actor=world.run.id)
+    session = await world.node.ok(ask, plane=Plane.SUPERVISOR, actor=world.run.id)
     wanted = PrepareEffect(
         session_id=session.id, session_gen=session.session_gen, sup_gen=run.sup_gen, cwd=str(world.node.home)
     )

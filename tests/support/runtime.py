@@ -93,6 +93,12 @@ class Runtime:
     def inside(self) -> Inside:
         return Inside(self.node.dispatcher, lambda: self.node.call(Plane.SUPERVISOR, self.run.id))
 
+    def _held_by(self, session: AgentSession) -> int:
+        """The generation of the supervisor that proved it last."""
+        shown = self.node.store.look(lambda tx: sessions.capability_of(tx, session.id))
+        assert shown is not None
+        return shown.sup_gen
+
     def session(self) -> AgentSession | None:
         return self.node.store.look(lambda tx: sessions.open_of_place(tx, self.place.id))
 
@@ -106,7 +112,7 @@ class Runtime:
                 and found.state is SessionState.IDLE
                 and found.process is Liveness.LIVE
                 and found.session_gen > after
-                and found.sup_gen >= sup_gen
+                and self._held_by(found) >= sup_gen
             )
             return found if good else None
 
