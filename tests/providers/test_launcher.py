@@ -287,7 +287,7 @@ async def test_ten_launches_one_by_one_are_quick(tmux: Tmux, path: Path, tmp_pat
     async with listening(path) as door:
         begun = trio.current_time()
         for number in range(10):
-            handle = await started(tmux, launch(path, tmp_path, f"ab{number:02}"))
+            handle = await started(tmux, launch(path, tmp_path, f"ab01cd{number:02}"))
             assert isinstance(handle, Handle)
             daemon = await door.met()
             await daemon.hear()

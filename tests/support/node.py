@@ -27,7 +27,7 @@ import pytest
 import trio
 
 from client.cli.arguments import Usage, parse
-from client.cli.main import BY_HAND
+from client.cli.main import ALIASES, BY_HAND
 from client.protocol import codec
 from client.protocol.codec import Ask
 from client.protocol.ids import AgentMemberId, TeamRunId, UnixMs
@@ -301,6 +301,9 @@ def _typed(words: list[str]) -> list[tuple[str, Mapping[str, object]]]:
     noun, *rest = words
     if noun.startswith("-") or (noun, "".join(rest[:1])) in BY_HAND:
         return []
+    if noun in ALIASES:
+        noun, verb = ALIASES[noun]
+        rest = [verb, *rest]
     index, verb = importlib.import_module(f"client.cli.index.{noun.replace('-', '_')}").VERBS, rest[0]
     assert verb in index, f"firm {noun} has no verb {verb}"
     try:
