@@ -107,8 +107,16 @@ def sleeps(path: Path) -> list[int]:
     ]
 
 
+#: Where one sleep is no guess at how long something takes, and why.
+MAY_SLEEP = {
+    "terminals.py": "looks again at a terminal until it shows something, with a deadline: tmux tells nobody",
+    "vfs.py": "the slow disk itself",
+}
+
+
 def test_no_test_sleeps(tmp_path: Path) -> None:
     sleeper = tmp_path / "sleeper.py"
     sleeper.write_text("trio.sleep(0)\ntrio.sleep(0.1)\nsleep(n)\nprint(1)\n")
     assert sleeps(sleeper) == [2, 3]
-    assert {path.name: sleeps(path) for path in (ROOT / "tests").rglob("*.py") if sleeps(path)} == {}
+    found = {path.name: len(sleeps(path)) for path in (ROOT / "tests").rglob("*.py") if sleeps(path)}
+    assert found == dict.fromkeys(MAY_SLEEP, 1)

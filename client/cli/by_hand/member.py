@@ -10,7 +10,7 @@ from client.cli.arguments import JSON, Field, Usage
 from client.cli.crew import Node, guarded
 
 FIELDS: tuple[Field, ...] = (
-    ("name", "--name", "str", True, None, None, False, "", "the member, by its name"),
+    ("member", "--member", "str", True, None, None, False, "", "the member, by its name"),
     ("reason", "--reason", "str", False, "", None, False, "", "why, for the record"),
     JSON,
 )
@@ -20,7 +20,7 @@ _SECONDS = 75
 
 def run(verb: str, given: dict[str, object]) -> int:
     as_json = bool(given.get("_json"))
-    name, reason = str(given["name"]), str(given.get("reason", ""))
+    name, reason = str(given["member"]), str(given.get("reason", ""))
     act = {"attach": _attach, "logs": _logs, "interrupt": _control, "close": _control, "reopen": _reopen}[verb]
     return guarded(lambda: act(Node(), verb, name, reason, as_json=as_json), as_json=as_json)
 
@@ -34,7 +34,7 @@ def _attach(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
     if not os.isatty(0):
         raise Usage("a terminal is shown on a terminal", f"read it instead: firm logs {name}")
     argv: list[str] = found["argv"]
-    os.execvp(argv[0], argv)  # noqa: S606 — the words are the daemon's own
+    return os.execvp(argv[0], argv)  # noqa: S606 — the words are the daemon's own
 
 
 def _logs(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
@@ -57,7 +57,8 @@ def _control(node: Node, verb: str, name: str, reason: str, *, as_json: bool) ->
 def _said(verb: str, name: str, effect: Any) -> str:
     if effect["certainty"] == "applied":
         return f"{name} was {'ended' if verb == 'close' else 'interrupted'}: {effect['readback']}"
-    return f"{name}: {effect['certainty'].replace('_', ' ')}: {effect['readback'] or 'not read back'} (effect {effect['id']})"
+    certainty, readback = effect["certainty"].replace("_", " "), effect["readback"] or "not read back"
+    return f"{name}: {certainty}: {readback} (effect {effect['id']})"
 
 
 def _reopen(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:

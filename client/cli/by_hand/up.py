@@ -15,7 +15,7 @@ from client.cli.arguments import JSON, Field
 from client.cli.crew import Node, guarded
 
 FIELDS: tuple[Field, ...] = (
-    ("file", "--file", "str", False, "team.toml", None, False, "", "the team file (default: team.toml)"),
+    ("file", "--file", "str", False, "team.toml", None, False, "file", "the team file"),
     ("detach", "--detach", "switch", False, None, None, False, "", "return at once; the run goes on"),
     (
         "yes",
