@@ -186,15 +186,15 @@ class Raising:
     # --- Works ---
 
     def _find_works(self) -> None:
-        known = {work["title"]: work for work in self._node.every("work.list", team_run_id=self.run["id"])}
+        known = {work["title"].casefold(): work for work in self._node.every("work.list", team_run_id=self.run["id"])}
         for work in self._file.works:
-            found = known.get(work.title)
+            found = known.get(work.title.casefold())
             if found is not None:
                 self.works[work.key] = found
                 self._compare_work(found, work)
 
     def _compare_work(self, found: Any, work: Work) -> None:
-        said = {"context": work.context, "priority": work.priority}
+        said = {"title": work.title, "context": work.context, "priority": work.priority}
         changes: dict[str, Any] = {name: value for name, value in said.items() if value != found[name]}
         if work.criteria != found["criteria"]:
             changes["completion_criteria"] = "\n".join(work.criteria)
