@@ -6,14 +6,17 @@ import os
 import platform
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
 import trio
 
 from benchmarks.commands import light
-from benchmarks.figures import HEAD, ms
+from benchmarks.crowd import crowd
+from benchmarks.figures import HEAD, Figure, ms
 from benchmarks.node import daemon
+from benchmarks.scale import scale
 from benchmarks.store import bare_fdatasync, reads, writes
 
 
@@ -23,19 +26,25 @@ def main() -> int:
     print(HEAD)
     rows: list[str] = []
     held = True
-    for measure in (writes, reads, light):
-        with daemon() as running:
-            for figure in measure(running):
-                print(figure.row(), flush=True)
-                rows.append(figure.row())
-                held = held and figure.holds
+    for figure in _figures():
+        print(figure.row(), flush=True)
+        rows.append(figure.row())
+        held = held and figure.holds
     text = "\n".join(["# Benchmarks\n", *lines, "", HEAD, *rows, "", _NOTE])
     Path(__file__).with_name("README.md").write_text(text, "utf-8")
     return 0 if held else 1
 
 
+def _figures() -> Iterator[Figure]:
+    for measure in (writes, reads, light, crowd):
+        with daemon() as running:
+            yield from measure(running)
+    yield from scale()
+
+
 _NOTE = """Written by `make bench`: medians, ratios against a floor measured in the same run. The load of P1 is one
-process with 32 connections, each with one request on its way. Machines differ and are noisy: read the ratios. No
+process with 32 connections, each with one request on its way. The floor of P10 is the same question in a small store.
+Machines differ and are noisy: read the ratios. No
 figure here is asserted by the tests.
 """
 

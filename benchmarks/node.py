@@ -29,18 +29,23 @@ class Daemon:
 @contextlib.contextmanager
 def daemon() -> Iterator[Daemon]:
     """Started, ready, and ended with its home."""
-    with tempfile.TemporaryDirectory(prefix="firm-bench-") as folder:
-        home = Path(folder) / "home"
-        ready, tell = os.pipe()
-        environment = {**os.environ, "FIRM_HOME": str(home), "FIRM_READY_FD": str(tell), "FIRM_LOG": "ERROR"}
-        running = subprocess.Popen(
-            [sys.executable, "-I", "-m", "daemon", "run"], env=environment, pass_fds=(tell,), cwd="/"
-        )
-        os.close(tell)
-        try:
-            with os.fdopen(ready, "rb") as pipe:
-                assert pipe.read(6) == b"ready\n", "the daemon did not start"
-            yield Daemon(home, running.pid)
-        finally:
-            running.terminate()
-            running.wait(60)
+    with tempfile.TemporaryDirectory(prefix="firm-bench-") as folder, started(Path(folder) / "home") as running:
+        yield running
+
+
+@contextlib.contextmanager
+def started(home: Path) -> Iterator[Daemon]:
+    """Of a home that may be there already; it stays."""
+    ready, tell = os.pipe()
+    environment = {**os.environ, "FIRM_HOME": str(home), "FIRM_READY_FD": str(tell), "FIRM_LOG": "ERROR"}
+    running = subprocess.Popen(
+        [sys.executable, "-I", "-m", "daemon", "run"], env=environment, pass_fds=(tell,), cwd="/"
+    )
+    os.close(tell)
+    try:
+        with os.fdopen(ready, "rb") as pipe:
+            assert pipe.read(6) == b"ready\n", "the daemon did not start"
+        yield Daemon(home, running.pid)
+    finally:
+        running.terminate()
+        running.wait(60)

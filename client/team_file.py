@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -28,6 +28,9 @@ class Field:
     choices: tuple[str, ...] = ()
 
 
+#: What one line of text is that says something: the same in JSON Schema.
+_SAYS, _SAYS_IN_ONE_LINE = r"\S", r"^[^\n\r]*[^\s][^\n\r]*$"
+_ONE_LINE = re.compile(_SAYS_IN_ONE_LINE + r"(?!\n)")
 _CEILINGS = ("read_only", "workspace_write", "full_access")
 _PRIORITIES = ("low", "normal", "high", "urgent")
 #: Table, whether there may be several, and its fields.
@@ -135,10 +138,10 @@ class _Reader:
                 raise Wrong(self.path, self._line(name), name, f"there is no such table; use {_all(TABLES)}")
         team = self._table("team", found.get("team"), 0)
         members = [Member(**self._table("member", row, n)) for n, row in enumerate(self._rows("member", found))]
-        works = [Work(**self._table("work", row, n)) for n, row in enumerate(self._rows("work", found))]
+        works = [_tidy(Work(**self._table("work", row, n))) for n, row in enumerate(self._rows("work", found))]
         self._unlike("member", "name", [member.name for member in members])
-        for field in ("key", "title"):
-            self._unlike("work", field, [getattr(work, field) for work in works])
+        self._unlike("work", "key", [work.key for work in works])
+        self._unlike("work", "title", [work.title for work in works], alike=str.casefold)
         self._names(team, members, works)
         return TeamFile(
             name=team["name"],
@@ -178,8 +181,10 @@ class _Reader:
             return
         line = self._line(name, number, field.name)
         if field.kind is list:
-            if not isinstance(value, list) or not all(isinstance(each, str) and each.strip() for each in value):
-                raise Wrong(self.path, line, where, 'write a list of texts, as ["one", "two"]')
+            if not isinstance(value, list) or not all(
+                isinstance(each, str) and _ONE_LINE.match(each) for each in value
+            ):
+                raise Wrong(self.path, line, where, 'write a list of texts, each in one line, as ["one", "two"]')
         elif not isinstance(value, str):
             raise Wrong(self.path, line, where, "write a text in quotes")
         elif field.required and not value.strip():
@@ -189,9 +194,10 @@ class _Reader:
         if field.required and value == []:
             raise Wrong(self.path, line, where, f"is empty: {field.help}")
 
-    def _unlike(self, table: str, field: str, values: list[str]) -> None:
+    def _unlike(self, table: str, field: str, values: list[str], alike: Callable[[str], str] = str) -> None:
+        same = [alike(value) for value in values]
         for number, value in enumerate(values):
-            if value in values[:number]:
+            if same[number] in same[:number]:
                 raise Wrong(self.path, self._line(table, number, field), f"{table}.{field}", f"{value!r} stands twice")
 
     def _names(self, team: dict[str, Any], members: list[Member], works: list[Work]) -> None:
@@ -214,14 +220,21 @@ class _Reader:
         while left:
             ready = [work for work in left if placed >= set(work.needs)]
             if not ready:
-                number = works.index(left[0])
-                circle = " and ".join(repr(work.key) for work in left[:5])
-                line = self._line("work", number, "needs")
-                raise Wrong(self.path, line, "work.needs", f"{circle} wait for each other")
+                raise self._circle(works, left)
             done += ready
             placed |= {work.key for work in ready}
             left = [work for work in left if work.key not in placed]
         return done
+
+    def _circle(self, works: list[Work], left: list[Work]) -> Wrong:
+        """Every Work of ``left`` needs another of ``left``: from one to the next one comes back."""
+        by_key = {work.key: work for work in left}
+        path = [left[0].key]
+        while (need := next(key for key in by_key[path[-1]].needs if key in by_key)) not in path:
+            path.append(need)
+        circle = [*path[path.index(need) :], need]
+        line = self._line("work", works.index(by_key[need]), "needs")
+        return Wrong(self.path, line, "work.needs", f"they wait for each other: {' → '.join(circle)}")
 
     def _line(self, table: str, number: int = 0, field: str = "") -> int:
         """Where the ``number``-th table of that name begins, or the field in it; the first line when it is written in a
@@ -238,6 +251,12 @@ class _Reader:
             if re.match(rf'\s*["\']?{re.escape(field)}["\']?\s*=', lines[n]):
                 return n + 1
         return begin + 1
+
+
+def _tidy(work: Work) -> Work:
+    """With the spaces that the node would store, so that it is found again there."""
+    criteria = [each.strip() for each in work.criteria]
+    return attrs.evolve(work, title=" ".join(work.title.split()), criteria=criteria)
 
 
 def _all(words: Any) -> str:  # noqa: ANN401 — any iterable of names
@@ -272,11 +291,11 @@ def _properties(fields: tuple[Field, ...]) -> Iterator[tuple[str, dict[str, Any]
     for field in fields:
         shape: dict[str, Any] = {"type": "string"}
         if field.kind is list:
-            shape = {"type": "array", "items": {"type": "string", "minLength": 1}}
+            shape = {"type": "array", "items": {"type": "string", "pattern": _SAYS_IN_ONE_LINE}}
             if field.required:
                 shape["minItems"] = 1
         elif field.required:
-            shape["minLength"] = 1
+            shape["pattern"] = _SAYS
         if field.choices:
             shape["enum"] = list(field.choices)
         yield field.name, {**shape, "description": field.help}

@@ -38,6 +38,8 @@ SHORT = {"-f": "--follow", "-n": "--lines"}
 #: Kinds of a flag that has no value. With one that stands ``instead``, nothing else has to be given.
 SWITCHES = {"bool", "switch", "instead"}
 _SHOWN = 40
+#: What may be left out, and still is what a command begins with: ``firm up FILE``, ``firm down RUN``.
+_BEGINS = ("file", "run")
 _DIGITS = 19
 
 
@@ -132,6 +134,8 @@ def leading(fields: tuple[Field, ...]) -> Field | None:
 
     A run may be left out where something else has to be said, so there it does not take that one's place.
     """
+    if fields and fields[0][0] in _BEGINS:
+        return fields[0]
     begins = fields[0] if fields and fields[0][0].endswith("_id") and not fields[0][6] else None
     if begins and (begins[0] != "team_run_id" or not any(field[3] for field in fields)):
         return begins

@@ -58,6 +58,16 @@ BY_HAND = {
     ("reopen", ""): ("member", "Take a closed member back."),
     ("completion", ""): ("completion", "Print the shell completion for bash, zsh or fish."),
 }
+#: Those of them that are one word.
+ONE_WORD = [noun for noun, verb in BY_HAND if not verb]
+
+#: What the first help begins with.
+_OFTEN = {
+    "up FILE, down, ps": "Start a team file, end its run, see who runs.",
+    "attach, logs NAME": "Look at the terminal of a member; print it.",
+    "interrupt, close, reopen": "A member by its name: what it does; its process.",
+    "board, inbox, watch, wait": "Where a run stands; mail; what happens.",
+}
 _HELP = {"-h", "--help", "help"}
 _INTERRUPTED = 130
 
@@ -159,7 +169,7 @@ def _instead_of(word: str) -> str:
     owners = [noun for noun in NOUNS if word in known_verbs(noun)]
     if owners:
         return f"{word} is a verb; say of what: " + arguments.listing(tuple(f"firm {noun} {word}" for noun in owners))
-    meant = arguments.near(word, [*NOUNS, *ALIASES, "completion"])
+    meant = arguments.near(word, [*NOUNS, *ALIASES, *ONE_WORD])
     return f"did you mean firm {meant}? All commands: firm --help" if meant else "see all commands: firm --help"
 
 
@@ -194,8 +204,7 @@ def _operation(noun: str, verb: str, row: Verb, rest: list[str]) -> int:
 def _help() -> str:
     from client.cli import manual
 
-    often = "firm node start, firm node status, firm node logs, firm events, firm watch, firm completion bash."
-    return manual.whole(NOUNS, often)
+    return manual.whole(_OFTEN, NOUNS)
 
 
 def _noun_help(noun: str) -> str:

@@ -11,14 +11,12 @@ from client.cli.arguments import KEY, SHORT, SWITCHES, Field, leading, listing
 _METAVAR = {"int": "N", "float": "X"}
 
 
-def whole(nouns: Mapping[str, str], often: str) -> str:
-    """``firm --help``: one screen."""
-    lines = ["firm: durable teams of coding agents on one machine.", ""]
-    lines += ["Usage: firm NOUN VERB [arguments] [--json]", "", *_rows(nouns), ""]
-    lines += [*textwrap.wrap(f"Often used: {often}", _columns(), break_on_hyphens=False), ""]
+def whole(often: Mapping[str, str], nouns: Mapping[str, str]) -> str:
+    """``firm --help``: one screen of 24 lines, what is typed every day first."""
+    lines = ["firm: durable teams of coding agents on one machine.", "", *_rows(often), ""]
+    lines += ["Everything: firm NOUN VERB [arguments] [--json]", *_rows(nouns)]
     lines += ["firm NOUN --help lists its verbs, firm NOUN VERB --help their arguments."]
-    lines += ["Exit status: 0 done, 1 refused, 2 usage, 3 ask again, 4 no daemon,", "5 needs recovery."]
-    return "\n".join(lines)
+    return "\n".join([*lines, "Exit: 0 done, 1 refused, 2 usage, 3 ask again, 4 no daemon, 5 needs recovery."])
 
 
 def noun(name: str, about: str, verbs: Mapping[str, str]) -> str:
@@ -36,7 +34,10 @@ def verb(command: str, summary: str, fields: tuple[Field, ...]) -> str:
     lines = [*textwrap.wrap(usage, _columns(), subsequent_indent=" " * 7, break_on_hyphens=False), ""]
     lines += textwrap.wrap(summary, _columns())
     lines += ["", *_rows({_left(field, first): _right(field, first) for field in ordered})] if fields else []
-    if any(f[2] == "str" and not (f[5] or f[6] or f[7]) for f in fields if f is not KEY and f[1] != "--cursor"):
+    by_noun = command.count(" ") > 1  # the commands of one word take their words as they are
+    if by_noun and any(
+        f[2] == "str" and not (f[5] or f[6] or f[7]) for f in fields if f is not KEY and f[1] != "--cursor"
+    ):
         lines += ["", "A text of - is read from standard input."]
     return "\n".join(lines)
 

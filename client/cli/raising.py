@@ -31,6 +31,7 @@ class Raising:
         self._agents: dict[str, Any] = {}
         self._memberships: dict[str, str] = {}
         self._works = Works(node, file, tell)
+        self._namesakes = 0
         self.run: Any = None
 
     @property
@@ -52,7 +53,7 @@ class Raising:
         """What is there already, and what of it differs. Changes nothing."""
         self._find_agents()
         team = self._find_team()
-        if team is not None and (runs := self._runs(team)):
+        if team is not None and (runs := self._runs(team)[0]):
             self.run = runs[0]
             self._changes += self._works.look(self.run["id"])
 
@@ -64,7 +65,7 @@ class Raising:
         for member in self._file.members:
             self._member(team, member)
         self._go(team)
-        self._places(team)
+        self._places()
         self._works.make(self.run["id"], self._agents, self._memberships)
 
     # --- agents ---
@@ -95,14 +96,18 @@ class Raising:
             return
         body = {name: getattr(member, name) for name in ("name", *_AGENT)}
         same = [each for each in self._node.every("agent.list") if each["name"] == member.name]
+        if there := [each for each in same if each["status"] != "retired"]:  # another shell was faster
+            self._agents[member.name] = there[0]
+            return
         self._agents[member.name] = self._node.ask("agent.create", same_key("agent", body, len(same)), **body)
         self._tell(f"member {member.name} ({member.profile})")
 
     # --- team ---
 
     def _find_team(self) -> Any:
-        fits = [each for each in self._node.every("team.list") if each["name"] == self._file.name]
-        fits = [each for each in fits if each["state"] != "trashed"]
+        same = [each for each in self._node.every("team.list") if each["name"] == self._file.name]
+        fits = [each for each in same if each["state"] != "trashed"]
+        self._namesakes = len(same)
         if len(fits) > 1:
             ids = " or ".join(each["id"] for each in fits)
             raise Usage(f"several teams are called {self._file.name!r}", f"rename all but one: {ids}")
@@ -124,10 +129,11 @@ class Raising:
                 "project": self._project,
                 "description": self._file.description,
             }
-            team = self._node.ask("team.create", same_key("team", body, len(self._node.every("team.list"))), **body)
+            team = self._node.ask("team.create", same_key("team", body, self._namesakes), **body)
             self._tell(f"team {self._file.name} in {self._project}")
         if team["state"] == "inactive":
-            team = self._node.ask("team.activate", team_id=team["id"], expected_version=team["version"])
+            body = {"team_id": team["id"], "expected_version": team["version"]}
+            team = self._node.ask("team.activate", same_key("activate", body, 0), **body)
         shown = self._node.ask("team.show", team_id=team["id"])["members"]
         self._memberships = {each["name"]: each["membership"]["id"] for each in shown}
         hosts = [each["name"] for each in shown if each["membership"]["role"] == "host"]
@@ -152,36 +158,36 @@ class Raising:
 
     # --- run ---
 
-    def _runs(self, team: Any) -> list[Any]:
+    def _runs(self, team: Any) -> tuple[list[Any], int]:
+        """Those that go on, one at most, and how many there ever were: both of one look."""
         runs = self._node.every("team-run.list", team_id=team["id"])
         going_on = [run for run in runs if run["state"] in _GOING_ON]
         if len(going_on) > 1:
             ids = " or ".join(run["id"] for run in going_on)
             raise Usage(f"several runs of {self._file.name!r} go on", f"end all but one: firm down {ids}")
-        return going_on
+        return going_on, len(runs)
 
     def _go(self, team: Any) -> None:
-        going_on = self._runs(team)
+        going_on, number = self._runs(team)
         if going_on:
             self.run = going_on[0]
         else:
             body = {"team_id": team["id"], "objective": self._file.objective}
-            number = len(self._node.every("team-run.list", team_id=team["id"]))
             self.run = self._node.ask("team-run.create", same_key("run", body, number), **body)
         if (verb := {"planned": "start", "draining": "resume"}.get(self.run["state"])) is not None:
             body = {"team_run_id": self.run["id"], "expected_version": self.run["version"]}
             self.run = self._node.ask(f"team-run.{verb}", same_key(verb, body, 0), **body)
             self._tell(f"run {self.run['id']}")
 
-    def _places(self, team: Any) -> None:
-        del team
+    def _places(self) -> None:
         shown = self._node.ask("team-run.show", team_run_id=self.run["id"])["members"]
         places = {each["name"]: each["member_run"] for each in shown if each["member_run"]["coordination"] != "retired"}
         for member in self._file.members:
             place = places.get(member.name)
             if place is None:
                 body = {"team_run_id": self.run["id"], "membership_id": self._memberships[member.name]}
-                self._node.ask("member-run.add", same_key("place", body, len(shown)), **body)
+                before = [each for each in shown if each["name"] == member.name]
+                self._node.ask("member-run.add", same_key("place", body, len(before)), **body)
             elif place["coordination"] == "closed":
                 body = {"member_run_id": place["id"], "expected_version": place["version"]}
                 self._node.ask("member-run.reopen", same_key("reopen", body, 0), **body)

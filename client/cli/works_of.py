@@ -20,17 +20,17 @@ class Works:
 
     def look(self, run_id: str) -> list[Change]:
         """Find what is there; what differs. Changes nothing."""
-        known = {work["title"]: work for work in self._node.every("work.list", team_run_id=run_id)}
+        known = {work["title"].casefold(): work for work in self._node.every("work.list", team_run_id=run_id)}
         changes: list[Change] = []
         for work in self._file.works:
-            found = known.get(work.title)
+            found = known.get(work.title.casefold())
             if found is not None:
                 self.found[work.key] = found
                 changes += self._compare(found, work)
         return changes
 
     def _compare(self, found: Any, work: Work) -> list[Change]:
-        said = {"context": work.context, "priority": work.priority}
+        said = {"title": work.title, "context": work.context, "priority": work.priority}
         changes: dict[str, Any] = {name: value for name, value in said.items() if value != found[name]}
         if work.criteria != found["criteria"]:
             changes["completion_criteria"] = "\n".join(work.criteria)

@@ -14,7 +14,7 @@ from tests.cli.shell import PATIENCE, Shell
 #: The line so far, the last word being the one to complete, and what it can become.
 LINES = [
     (["te"], ["team", "team-run"]),
-    (["e"], ["event", "events"]),
+    (["e"], ["effect", "event", "events"]),
     (["team", "de"], ["deactivate"]),
     (["node", "st"], ["start", "status", "stop"]),
     (["team", "create", "--ho"], ["--host-agent-id"]),
@@ -26,6 +26,9 @@ LINES = [
     (["wait", "--cu"], ["--cursor"]),
     (["node", "logs", "--fo"], ["--follow"]),
     (["completion", "z"], ["zsh"]),
+    (["at"], ["attach", "attention"]),
+    (["attach", "kiw"], ["kiwi"]),
+    (["up", "team.toml", "--de"], ["--detach"]),
     (["help", "te"], ["team", "team-run"]),
     (["nosuch", "x"], []),
 ]

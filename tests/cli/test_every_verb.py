@@ -107,7 +107,7 @@ def runs(walk: Walk) -> None:
     assert [each["title"] for each in list_of(walk.read("work", "list", *in_run), "items")] == ["read"]
     walk.read("work", "graph", *in_run)
     walk.read("team-run", "board", *in_run)
-    for noun in ("attention", "message", "session"):
+    for noun in ("attention", "effect", "message", "session"):
         assert list_of(walk.read(noun, "list", *in_run), "items") == []
     assert list_of(walk.read("delegation", "list", "core"), "items") == []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from client.cli.arguments import with_options
@@ -25,6 +27,12 @@ def test_the_first_help_fits_a_screen_and_names_every_noun(shell: Shell, words: 
     for noun, help_line in NOUNS.items():
         assert f"  {noun} " in text
         assert help_line in text
+
+
+def test_the_first_help_begins_with_what_is_typed_every_day(shell: Shell) -> None:
+    first = shell.firm("--help").split("Everything:")[0]
+    one_word = {noun for noun, verb in BY_HAND if not verb} - {"completion"}
+    assert {word for word in one_word if not re.search(rf"\b{word}\b", first)} == set()
 
 
 @pytest.mark.parametrize("noun", NOUNS)
@@ -69,7 +77,7 @@ def test_help_behind_two_dashes_is_a_value(shell: Shell) -> None:
 def test_help_is_no_wider_than_a_narrow_terminal(shell: Shell, words: list[str]) -> None:
     done = shell.terminal(*words, columns=52)
     assert done.status == 0
-    sentences = ("firm NOUN --help", "firm team VERB --help", "Usage: firm NOUN", "Exit status", "firm: durable")
+    sentences = ("firm NOUN --help", "firm team VERB --help", "Usage: firm NOUN", "Exit: 0 done", "firm: durable")
     assert [line for line in too_wide(done.out, 52) if not line.startswith(sentences)] == []
 
 

@@ -13,7 +13,7 @@ from client.cli import ask as door
 from client.cli import say
 from client.cli.arguments import KEY, SWITCHES, Field, leading, with_options
 from client.cli.index import DIGEST, NOUNS
-from client.cli.main import ALIASES, BY_HAND, known_verbs, load, verbs_of
+from client.cli.main import ALIASES, BY_HAND, ONE_WORD, known_verbs, load, verbs_of
 
 # compgen -W would expand what it is given, so the words arrive filtered and are taken as they are.
 SCRIPTS = {
@@ -65,6 +65,7 @@ _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 _LISTS = {
     "agent_member_id": ("agent.list", ("id", "name")),
     "host_agent_id": ("agent.list", ("id", "name")),
+    "member": ("agent.list", ("name",)),
     "record": ("node.quarantine", ("record",)),
     "team_id": ("team.list", ("id", "name")),
     "to_agent_id": ("agent.list", ("id", "name")),
@@ -89,13 +90,15 @@ def words(typed: list[str]) -> list[str]:
     """What can stand where the last of ``typed`` stands; it may be empty or half a word."""
     *before, begun = typed or [""]
     if not before:
-        return [*NOUNS, *ALIASES, "completion", "help"]
+        return [*NOUNS, *ALIASES, *ONE_WORD, "help"]
     noun, *rest = before
     if noun == "help":
         return words([*rest, ""])
     if noun == "completion":
         return [] if rest else list(SCRIPTS)
-    if noun in ALIASES:
+    if noun in ONE_WORD:
+        verb = ""
+    elif noun in ALIASES:
         noun, verb = ALIASES[noun]
     elif noun in NOUNS and rest:
         verb, *rest = rest

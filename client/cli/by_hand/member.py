@@ -10,7 +10,7 @@ from client.cli.arguments import JSON, Field, Usage
 from client.cli.crew import Node, guarded
 
 FIELDS: tuple[Field, ...] = (
-    ("name", "--name", "str", True, None, None, False, "", "the member, by its name"),
+    ("member", "--member", "str", True, None, None, False, "", "the member, by its name"),
     ("reason", "--reason", "str", False, "", None, False, "", "why, for the record"),
     JSON,
 )
@@ -20,7 +20,7 @@ _SECONDS = 75
 
 def run(verb: str, given: dict[str, object]) -> int:
     as_json = bool(given.get("_json"))
-    name, reason = str(given["name"]), str(given.get("reason", ""))
+    name, reason = str(given["member"]), str(given.get("reason", ""))
     act = {"attach": _attach, "logs": _logs, "interrupt": _control, "close": _control, "reopen": _reopen}[verb]
     return guarded(lambda: act(Node(), verb, name, reason, as_json=as_json), as_json=as_json)
 
@@ -57,8 +57,8 @@ def _control(node: Node, verb: str, name: str, reason: str, *, as_json: bool) ->
 def _said(verb: str, name: str, effect: Any) -> str:
     if effect["certainty"] == "applied":
         return f"{name} was {'ended' if verb == 'close' else 'interrupted'}: {effect['readback']}"
-    certainty, read = effect["certainty"].replace("_", " "), effect["readback"] or "not read back"
-    return f"{name}: {certainty}: {read} (effect {effect['id']})"
+    certainty, readback = effect["certainty"].replace("_", " "), effect["readback"] or "not read back"
+    return f"{name}: {certainty}: {readback} (effect {effect['id']})"
 
 
 def _reopen(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:

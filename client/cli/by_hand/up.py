@@ -15,7 +15,7 @@ from client.cli.arguments import JSON, Field
 from client.cli.crew import Node, guarded
 
 FIELDS: tuple[Field, ...] = (
-    ("file", "--file", "str", True, None, None, False, "file", "the team file"),
+    ("file", "--file", "str", False, "team.toml", None, False, "file", "the team file"),
     ("detach", "--detach", "switch", False, None, None, False, "", "return at once; the run goes on"),
     (
         "yes",
@@ -54,7 +54,10 @@ def run(_: str, given: dict[str, object]) -> int:
 
 
 def _daemon(*, as_json: bool) -> int:
-    """Start it where none runs; what it says when all is well is nobody's business here."""
+    """Start it where none runs. For a program it says so only when it cannot: one command prints one object."""
+    import contextlib
+    import io
+
     from client.cli import ask as door
     from client.cli.by_hand import start
 
@@ -62,7 +65,10 @@ def _daemon(*, as_json: bool) -> int:
     try:
         door.Conversation(home, "").close()
     except door.Unavailable:
-        return start.run("start", {"_json": as_json})
+        with (
+            contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) if as_json else contextlib.nullcontext()
+        ):
+            return start.run("start", {"_json": as_json})
     return 0
 
 

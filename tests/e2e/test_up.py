@@ -1,0 +1,197 @@
+"""``firm up``, ``firm ps`` and ``firm down`` as a person types them: a real daemon, real members in a real tmux."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.shell import PATIENCE, has_ended, watched
+from tests.support.teams import TEAM, Person, person
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+#: A program whose child leaves it: forked twice, in a session of its own, deaf to the end of its terminal.
+LEAVES = """\
+#!/usr/bin/env python3
+import os, signal
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        with open({pipe!r}, "w") as pipe:
+            pipe.write(str(os.getpid()))
+        while True:
+            signal.pause()
+    os._exit(0)
+os.wait()
+while True:
+    signal.pause()
+"""
+
+
+@pytest.fixture
+def me() -> Generator[Person]:
+    with person() as made:
+        yield made
+
+
+def rows(me: Person) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(me.shell.firm("ps", "--json"))["members"]
+    return found
+
+
+def counted(me: Person) -> tuple[int, int, int, int]:
+    """Agents, teams, runs and Works."""
+    lists = [me.shell.answer(noun, "list")["items"] for noun in ("agent", "team", "team-run")]
+    agents, teams, runs = map(len, lists)
+    return agents, teams, runs, len(me.works())
+
+
+def test_up_starts_the_daemon_and_follows_the_run_to_its_end(me: Person) -> None:
+    """Until the last Work is accepted; the second is begun when the first was accepted."""
+    up = me.shell.begin("up", "team.toml")
+    assert up.stdout is not None
+    said = up.stdout.readline().decode()
+    assert said.startswith("The daemon started")
+    while "1 review" not in said:
+        said = up.stdout.readline().decode()
+        assert said, "it ended"
+    works = me.works()
+    for title in ("the parser", "the printer"):
+        assert me.accepts(works[title]["id"])["resolution"] == "accepted"
+    out, err = up.communicate(timeout=PATIENCE)
+    assert (up.returncode, err) == (0, b"")
+    assert "Every Work was accepted." in out.decode()
+    done = me.downs()
+    assert (done.status, done.json["state"], done.json["left"]) == (0, "completed", [])
+    assert [each["ended"] for each in done.json["members"]] == [True]
+
+
+def test_up_says_1_when_a_work_was_not_accepted(me: Person) -> None:
+    me.writes(TEAM.split('[[work]]\nkey = "b"')[0])
+    me.ups()
+    work = me.works()["the parser"]
+    me.shell.firm("wait", f"work:{work['id']}.phase=review")
+    version = str(me.works()["the parser"]["version"])
+    me.shell.answer("work", "fail", work["id"], "--expected-version", version, "--reason", "no")
+    done = me.shell.tries("up", "--json")
+    assert (done.status, done.json["accepted"], done.json["works"][0]["resolution"]) == (1, False, "failed")
+
+
+def test_the_same_file_twice_changes_nothing(me: Person) -> None:
+    first = me.ups()
+    me.shell.firm("wait", f"work:{first['works']['a']}.phase=review")
+    before, seq = counted(me), me.shell.answer("events", "--limit", "500")["items"][-1]["seq"]
+    assert me.ups() == first
+    assert counted(me) == before == (2, 1, 1, 2)
+    assert me.shell.answer("events", "--limit", "500")["items"][-1]["seq"] == seq
+
+
+def test_ten_at_once_give_one_run(me: Person) -> None:
+    """And one daemon, since none ran."""
+    racers = [me.shell.begin("up", "--detach", "--json") for _ in range(10)]
+    ended = [(each.communicate(timeout=PATIENCE), each.returncode) for each in racers]
+    assert {status for _, status in ended} == {0}, ended
+    answers = [json.loads(out.splitlines()[-1]) for (out, _), _ in ended]
+    assert all(each == answers[0] for each in answers)
+    assert counted(me) == (2, 1, 1, 2)
+
+
+def test_a_changed_file_shows_the_difference_and_changes_nothing_without_a_yes(me: Person) -> None:
+    me.ups()
+    me.shell.firm("wait", f"work:{me.works()['the parser']['id']}.phase=review")
+    before = me.works()
+    me.writes(
+        TEAM.replace('["it prints"]', '["it prints", "in colour"]').replace('name = "bob"', 'name = "bob"\nrole = "b"')
+    )
+    done = me.shell.tries("up", "--detach")
+    assert done.status == 1
+    assert "[CONFIRMATION_REQUIRED core]" in done.err
+    for difference in ("member bob: role nothing → b", "work b: completion_criteria changed"):
+        assert difference in done.err
+    assert me.shell.tries("up", "--json").refusal["code"] == "CONFIRMATION_REQUIRED"
+    assert me.works() == before
+    me.ups("--yes")
+    assert me.works()["the printer"]["criteria"] == ["it prints", "in colour"]
+    assert me.ups() == me.ups()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[team", "team.toml:1: not TOML"),
+        (TEAM.replace("[[member]]", "[[member]]\nrank = 7"), "team.toml:6: member.rank: no such field"),
+    ],
+    ids=["not TOML", "unknown field"],
+)
+def test_a_file_that_is_wrong_is_told_before_anything_is_started(me: Person, text: str, said: str) -> None:
+    me.writes(text)
+    done = me.shell.tries("up")
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert said in me.shell.tries("up", "--json").refusal["lifted_by"]
+    assert not me.shell.home.exists()
+
+
+def test_a_file_that_is_not_there_is_told(me: Person) -> None:
+    refusal = me.shell.tries("up", "other.toml", "--json").refusal
+    assert (refusal["code"], refusal["about"]) == ("FILE_UNUSABLE", "other.toml")
+
+
+def test_ps_shows_who_runs_in_which_process(me: Person) -> None:
+    me.shell.firm("node", "start")
+    assert "No run goes on" in me.shell.firm("ps")
+    works = me.ups()["works"]
+    me.shell.firm("wait", f"work:{works['a']}.phase=review")
+    bob = next(row for row in rows(me) if row["member"] == "bob")
+    assert (bob["team"], bob["session"], bob["work"]) == ("core", "idle, live", "the parser")
+    assert Path(f"/proc/{bob['pid']}").exists()
+    assert str(bob["pid"]) in me.shell.firm("ps")
+    assert me.shell.firm("logs", "bob").strip()
+
+
+def test_down_leaves_no_process_not_even_one_that_left_its_tree(me: Person) -> None:
+    pipe = me.root / "pipe"
+    os.mkfifo(pipe)
+    script = json.dumps(LEAVES.format(pipe=str(pipe)))
+    me.writes(TEAM.replace('"#!/bin/sh\\necho new > made"', script))
+    me.ups()
+    pid = int(pipe.read_text())
+    bob = next(row for row in rows(me) if row["member"] == "bob")
+    with watched(pid) as stray, watched(bob["pid"]) as worker:
+        done = me.downs()
+        assert done.status == 0, done
+        assert has_ended(stray)
+        assert has_ended(worker)
+    assert [each["ended"] for each in done.json["members"]] == [True]
+    daemon = me.shell.pid()
+    assert [each.pid for each in me.left()] == [daemon]
+
+
+def test_a_run_with_a_work_that_is_not_closed_stays_draining_and_up_goes_on_with_it(me: Person) -> None:
+    first = me.ups()
+    assert me.accepts(first["works"]["a"])["resolution"] == "accepted"
+    me.shell.firm("wait", f"work:{first['works']['b']}.phase=review")
+    done = me.downs("core")
+    assert (done.status, done.json["state"]) == (0, "draining")
+    assert "firm up goes on with it" in me.shell.firm("down", first["run"])
+    assert me.ups() == first
+    (run,) = me.shell.answer("team-run", "list")["items"]
+    assert (run["id"], run["state"]) == (first["run"], "running")
+    assert me.accepts(first["works"]["b"])["resolution"] == "accepted"
+    done = me.downs()
+    assert (done.status, done.json["state"]) == (0, "completed")
+    assert [each.pid for each in me.left()] == [me.shell.pid()]
+
+
+def test_down_of_a_run_that_is_not_there_says_which_are(me: Person) -> None:
+    me.shell.firm("node", "start")
+    done = me.shell.tries("down", "core")
+    assert (done.status, done.out) == (2, "")
+    assert "firm up FILE" in done.err
