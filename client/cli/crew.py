@@ -38,10 +38,11 @@ class Node:
     def __init__(self) -> None:
         self.home = paths.home()
         self.seq = 0
+        self._answered = False
 
     def ask(self, op: str, key: str = "", **body: Any) -> Any:
         """The answer. A write without a key gets one, so that a lost answer is asked for again. Raises ``Refused``,
-        and ``Unavailable`` once the daemon was away for long.
+        and ``Unavailable`` where no daemon ever answered, or it was away for long.
         """
         key = key or (door.new_key() if _writes(op) else "")
         until = time.monotonic() + _AWAY
@@ -49,10 +50,11 @@ class Node:
             try:
                 answer, welcome = door.once(self.home, DIGEST, op, body, key)
             except door.Unavailable:
-                if time.monotonic() > until:
+                if not self._answered or time.monotonic() > until:
                     raise
                 _pause()
                 continue
+            self._answered = True
             refusal: Any = answer.get("refusal")
             if refusal is None:
                 self.seq = int(str(answer["seq"]))

@@ -36,7 +36,7 @@ def run(_: str, given: dict[str, object]) -> int:
     from client.team_file import Wrong, read
 
     as_json = bool(given.get("_json"))
-    path = str(given["file"])
+    path = str(given.get("file", "team.toml"))
     try:
         with open(path, encoding="utf-8") as file:
             wanted = read(path, file.read())
