@@ -224,8 +224,10 @@ async def check(node: Node, checks: Checks, due: DueCheck, sup_gen: int) -> None
         log_digest=verdict.log_digest,
     )
     while isinstance(outcome := await node.ask(asked), Refusal):
-        if ROWS[outcome.code].retry is not Retry.SAME:
-            # The world moved: it was sent back, cancelled, or the check was taken away. The next look sees which.
+        if moved := ROWS[outcome.code].retry is not Retry.SAME:
+            # It was sent back, cancelled, or the check was taken away: the next look sees which. What is due all the
+            # same is not run again at once.
             log.info("check %s of work=%s is not recorded: %s", name, due.work_id, outcome.code)
-            return
         await trio.sleep(_AGAIN)
+        if moved:
+            return

@@ -96,7 +96,9 @@ def _not_good(shown: WorkShown, receipt: Receipt, what: str) -> SendBack | PutOn
     held = f"on hold after {attempts} attempts, {receipt.id} was the last:"
     if attempts < MOST_ATTEMPTS or shown.work.reason.startswith(held):
         return SendBack(receipt, what[:_REASON])
-    lifts = "a person decides: change what it asks for, cancel it, or take it off hold, and it is sent back once more"
+    lifts = (
+        "a person decides, as the Host: change what it asks for, cancel it, or unhold it, and it is sent back once more"
+    )
     return PutOnHold(receipt, f"{held} {lifts}.\n{what}"[:_REASON])
 
 

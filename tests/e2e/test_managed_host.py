@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shlex
 import signal
 from collections.abc import Generator
@@ -18,7 +19,7 @@ import attrs
 import pytest
 
 from tests.support.bound import Crew, Operator, OwnShell, crew, own_shell
-from tests.support.daemon import Home, Log
+from tests.support.daemon import Daemon, Home, Log
 from tests.support.repos import Repo, repo
 from tests.support.worker import COMMAND, Worker, receipt
 
@@ -33,11 +34,16 @@ class Bench:
     which a person gives Works away.
     """
 
+    daemon: Daemon
     operator: Operator
     crew: Crew
     repo: Repo
     shell: OwnShell
-    said: Log
+    folder: Path
+
+    @property
+    def data(self) -> dict[str, str]:
+        return {"XDG_DATA_HOME": str(self.folder / "data")}
 
     def give(self, to: str, title: str, context: str, *checks: str, criteria: str = "it works") -> str:
         """A Work of that member's; its id."""
@@ -82,22 +88,21 @@ def bench(home: Home, tmp_path: Path) -> Generator[Bench]:
         stack.callback(worker.close)
         operator.ask("session.bind", agent_member_id="bob", pid=worker.process.pid)
         worker.begin()
-        said = stack.enter_context(job(shell, tmp_path / "ann", env))
-        for log, text in ((worker.said, "serves bob"), (said, "judges, as the Host")):
-            log.until(text)
-        yield Bench(operator, people, project, shell, said)
+        worker.said.until("serves bob")
+        yield Bench(daemon, operator, people, project, shell, tmp_path)
 
 
 @contextmanager
-def job(shell: OwnShell, folder: Path, env: dict[str, str]) -> Generator[Log]:
-    """A worker as a job of that shell; what it says."""
-    pipe = folder.with_name("said")
+def host(bench: Bench) -> Generator[Log]:
+    """Ann's worker; what it says."""
+    pipe, env = bench.folder / "said", {"FIRM_SOCKET": str(bench.daemon.socket), **bench.data}
     os.mkfifo(pipe)
     words = shlex.join(["env", *(f"{name}={value}" for name, value in env.items()), *COMMAND])
-    typed = shell.types(f"(cd {folder} && exec {words} > /dev/null 2> {pipe}) & echo $!")
+    typed = bench.shell.types(f"(cd {bench.folder / 'ann'} && exec {words} > /dev/null 2> {pipe}) & echo $!")
     fd = os.pidfd_open(int(typed.out))
     log = Log(pipe.open("rb"))
     try:
+        log.until("judges, as the Host")
         yield log
     finally:
         signal.pidfd_send_signal(fd, signal.SIGKILL)
@@ -107,10 +112,15 @@ def job(shell: OwnShell, folder: Path, env: dict[str, str]) -> Generator[Log]:
 
 def test_what_fails_its_check_is_sent_back_and_accepted_once_it_passes(bench: Bench) -> None:
     """By the Host, never by who did it; the Host's own Work is done by the same process, and waits for a peer."""
-    own = bench.give("ann", "mine", "#!/bin/sh\necho mine > mine\n")
-    bench.until(own, "phase=review")
-    work = bench.give("bob", "build it", BUILD, "unit=sh test.sh")
-    shown = bench.until(work, "phase=closed")
+    with host(bench) as said:
+        own = bench.give("ann", "mine", "#!/bin/sh\necho mine > mine\n")
+        bench.until(own, "phase=review")
+        work = bench.give("bob", "build it", BUILD, "unit=sh test.sh")
+        shown = bench.until(work, "phase=closed")
+        back = said.until("sent back")
+        assert bench.until(own, "phase=review")["work"]["version"] == 4
+        bench.shell.answer(f"firm work cancel {own} --expected-version 4 --reason enough")
+        said.until("every Work of the run is closed: 1 accepted, 1 cancelled, 0 failed")
     ann, bob = (f"agent/{bench.crew.agents[name]}" for name in ("ann", "bob"))
     assert bench.told(work)[2:] == [
         ("started", bob),
@@ -125,19 +135,15 @@ def test_what_fails_its_check_is_sent_back_and_accepted_once_it_passes(bench: Be
     assert bench.repo.git("show", f"{revision}:made") == "2"
     tree = bench.repo.git("rev-parse", f"{revision}^{{tree}}")
     assert [(each["name"], each["passed"], each["snapshot"]) for each in shown["checks"]] == [("unit", True, tree)]
-    back = bench.said.until("sent back")
     assert "check unit failed" in back
     assert "attempt 1 is looked at" in back
-    assert bench.until(own, "phase=review")["work"]["owner_id"]
-    assert [kind for kind, _ in bench.told(own)][-1] == "submitted"
-    bench.shell.answer(f"firm work cancel {own} --expected-version 4 --reason enough")
-    bench.said.until("every Work of the run is closed: 1 accepted, 1 cancelled, 0 failed")
     assert len(bench.repo.worktrees()) == 3, "nothing of a check is left"
 
 
 def test_what_never_passes_goes_on_hold_for_a_person(bench: Bench) -> None:
-    work = bench.give("bob", "build it", BUILD, "unit=false", "quick=limit=5 true")
-    shown = bench.until(work, "condition=on_hold")
+    with host(bench):
+        work = bench.give("bob", "build it", BUILD, "unit=false", "quick=limit=5 true")
+        shown = bench.until(work, "condition=on_hold")
     assert [each["fence"] for each in shown["bindings"]] == [1, 2, 3]
     assert shown["work"]["phase"] == "review"
     assert shown["work"]["reason"].startswith("on hold after 3 attempts")
@@ -146,10 +152,30 @@ def test_what_never_passes_goes_on_hold_for_a_person(bench: Bench) -> None:
 
 
 def test_without_a_check_the_commit_and_the_answers_decide(bench: Bench) -> None:
-    """What its program says is not met goes back; with the next attempt it is."""
-    script = '#!/bin/sh\necho "$FIRM_ATTEMPT" > made\ntest "$FIRM_ATTEMPT" = 2\n'
-    work = bench.give("bob", "build it", script)
-    shown = bench.until(work, "phase=closed")
+    """Also of what was submitted before the Host was there. What its program says is not met goes back."""
+    work = bench.give("bob", "build it", '#!/bin/sh\necho "$FIRM_ATTEMPT" > made\ntest "$FIRM_ATTEMPT" = 2\n')
+    bench.until(work, "phase=review")
+    with host(bench) as said:
+        shown = bench.until(work, "phase=closed")
+        assert "not met: it works" in said.until("sent back")
     assert (shown["work"]["resolution"], len(shown["receipts"])) == ("accepted", 2)
-    assert "not met: it works" in bench.said.until("sent back")
     assert json.loads(shown["receipts"][0]["body"])["outcome"] == "failed"
+
+
+def test_a_check_that_a_killed_daemon_ran_is_ended_and_run_again_by_the_next(bench: Bench) -> None:
+    began, go = bench.folder / "began", bench.folder / "go"
+    os.mkfifo(began)
+    os.mkfifo(go)
+    with host(bench):
+        work = bench.give("bob", "build it", BUILD, f"unit=sh -c 'echo $$ > {began}; read _ < {go}'")
+        fd = os.pidfd_open(int(began.read_text()))
+        bench.daemon.kill()
+        operator = Operator(bench.daemon.home.start(env=bench.data).client())
+        assert began.read_text(), "the second begins"
+        assert select.select([fd], [], [], 0)[0], "the first has ended before"
+        os.close(fd)
+        go.write_text("go\n")
+        operator.until(f"work:{work}.phase=closed")
+        assert operator.ask("work.show", work_id=work)["work"]["resolution"] == "accepted"
+        operator.client.sock.close()
+    assert len(bench.repo.worktrees()) == 3, "nothing of a check is left"

@@ -12,9 +12,12 @@ import pytest
 import trio
 
 from client import check_logs
+from client.protocol.attempt import RecordCheck
 from client.protocol.board import DueCheck, DueList
 from client.protocol.ids import Fence, ReceiptId, SupGen, WorkId
-from supervisor.checks import MARK, Checks, NotRun, Verdict
+from client.protocol.operation import R, Request
+from client.protocol.refusals import Code, Refusal
+from supervisor.checks import MARK, Checks, NotRun, Verdict, check
 from supervisor.decide import Check, decide
 from tests.support.repos import Repo, repo
 from tests.support.wire import PATIENCE
@@ -263,6 +266,28 @@ async def test_what_a_daemon_that_died_left_behind_is_ended_and_thrown_away(benc
             each.kill()
             await each.wait()
     assert (bench.left(), bench.repo.state()) == ([], before)
+
+
+@attrs.define
+class Refusing:
+    """A node that refuses everything, and counts it."""
+
+    code: Code
+    asked: int = 0
+
+    async def ask(self, request: Request[R], *, key: str = "") -> R | Refusal:
+        assert isinstance(request, RecordCheck), key
+        self.asked += 1
+        return Refusal(code=self.code, about="store", lifted_by="mend it")
+
+
+@pytest.mark.parametrize("code", [Code.ROW_QUARANTINED, Code.STORE_FULL])
+async def test_a_result_that_is_not_taken_does_not_run_its_check_again_at_once(bench: Bench, code: Code) -> None:
+    """While it waits it counts as busy."""
+    node = Refusing(code)
+    with trio.move_on_after(1) as scope:
+        await check(node, bench.checks, bench.due("true"), 1)
+    assert (scope.cancelled_caught, node.asked) == (True, 1)
 
 
 async def sleeper(mark: str) -> trio.Process:
