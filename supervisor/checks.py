@@ -25,6 +25,7 @@ from client.protocol.operation import Node
 from client.protocol.refusals import ROWS, Refusal, Retry
 from client.worker.program import Ended, NotStarted, Program, run
 from providers.ending import end_all
+from providers.port import Unreachable
 from providers.process import Process, process
 from supervisor.workspaces import checked_out, snapshot
 
@@ -114,7 +115,8 @@ class Checks:
                 return NotRun(top.lifted_by)
             if not await trio.Path(top, prefix).is_dir():
                 return _Said(passed=False, why=f"not run: the commit has no folder {prefix}", snapshot=found.tree)
-            mark, left = f"{self._scratch}/{uuid.uuid4().hex}", tuple[int, ...]()
+            mark = f"{self._scratch}/{uuid.uuid4().hex}"
+            left: tuple[int, ...] | Unreachable = ()
             try:
                 said = await self._limited(check, top / prefix, written, mark)
             finally:

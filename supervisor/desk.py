@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
-from typing import Protocol
 
 import attrs
 import trio
@@ -43,12 +42,6 @@ _BACK_OFF = 0.5
 _SETTLED_IN = 60.0
 
 
-class Folders(Protocol):
-    """Where the member of a seat works."""
-
-    def __call__(self, seat: Seat) -> Awaitable[Path | Refusal]: ...
-
-
 def _no_crash(_: str) -> None:
     """Production never stops at a crash point."""
 
@@ -59,7 +52,7 @@ class Means:
 
     provider: Provider
     ready: Callable[[], Awaitable[object]]  # makes the provider answer, if it can
-    folder: Folders
+    folder: Callable[[Seat], Awaitable[Path | Refusal]]  # where the member of a seat works
     launcher: Callable[[str], tuple[str, ...]]
     profiles: Collection[str]
     checks: Checks | None = None  # without it, named checks wait
