@@ -22,12 +22,13 @@ from client.protocol.operation import Plane
 from client.protocol.refusals import Refusal
 from client.protocol.session import AgentSession, Liveness, SessionState
 from client.protocol.team_run import CreateTeamRun, MemberRun, ShowTeamRun, StartTeamRun, TeamRun
-from daemon import main
+from daemon import instance, main
 from daemon.config import Config
 from daemon.inside import Inside
+from daemon.instance import Doors
 from daemon.launches import Launches
 from daemon.operations import launch
-from daemon.socket import serve
+from daemon.socket import Server, serve
 from providers import fake, launcher
 from providers.fake import Fake
 from providers.port import Seen
@@ -69,6 +70,36 @@ class Runtime:
     means: Means
     #: What the workspace of a member is; a refusal where it has none.
     folder: Path | Refusal
+    server: Server
+    doors: Doors
+    serving: trio.CancelScope = attrs.Factory(trio.CancelScope)
+
+    async def serve(self) -> None:
+        """Take connections."""
+
+        async def run(*, task_status: trio.TaskStatus[None]) -> None:
+            with trio.CancelScope() as self.serving:
+                async with trio.open_nursery() as connections:
+                    await connections.start(serve, self.server, self.doors.member, connections)
+                    task_status.started()
+
+        await self.tasks.start(run)
+
+    async def serve_anew(self) -> None:
+        """As a daemon that was killed and began again: every connection is gone, and the door is another."""
+        self.serving.cancel()
+        instance.close_doors(self.doors)
+        self.doors = instance.open_doors(self.node.home, {})
+        await self.serve()
+
+    async def connected(self, *, some: bool) -> None:
+        """Wait until somebody is connected, or nobody is."""
+
+        async def look() -> bool:
+            await trio.lowlevel.checkpoint()
+            return (self.node.live.counts.connections > 0) == some
+
+        await until(look)
 
     def program(self, *argv: str) -> None:
         self.programs["command"] = Profile(name="command", argv=argv)
@@ -106,6 +137,7 @@ class Runtime:
         """Bob's session, once its process is proven; of a generation above ``after``, held by ``sup_gen`` or later."""
 
         async def look() -> AgentSession | None:
+            await trio.lowlevel.checkpoint()
             found = self.session()
             good = (
                 found is not None
@@ -156,13 +188,13 @@ async def runtime(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
         config = Config(home=home, crash_at="", ready_fd=None, environment={})
         door = node.live.doors.member
         server = main._server(config, "", node.live, node.dispatcher, lambda peer: node.call(peer.plane), launches)
-        await tasks.start(serve, server, door, tasks)
 
         async def ready() -> None:
             await trio.lowlevel.checkpoint()
 
-        async def folder(_: Seat) -> Path | Refusal:
+        async def folder(seat: Seat) -> Path | Refusal:
             await trio.lowlevel.checkpoint()
+            assert seat.agent_name == "bob", "nobody else is ours to start"
             return running.folder
 
         means = Means(
@@ -173,8 +205,12 @@ async def runtime(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
             profiles={"command"},
         )
         run, host, place = await _run(node)
-        running = Runtime(node, provider, programs, run, place, host, tasks, means, home)
-        yield running
+        running = Runtime(node, provider, programs, run, place, host, tasks, means, home, server, node.live.doors)
+        await running.serve()
+        try:
+            yield running
+        finally:
+            instance.close_doors(running.doors)
         tasks.cancel_scope.cancel(reason="the test is over")
 
 

@@ -26,6 +26,7 @@ from daemon import launches
 from providers.port import Exit, Handle, Launch, Provider
 from providers.process import boot_id, start_ticks_of
 from tests.support.runtime import LAUNCHER, Runtime, runtime
+from tests.support.terminals import until
 from tests.support.wire import packed
 
 #: Whose first word is the door and whose last one is the launch, in place of our launcher: it says hello and then what
@@ -99,6 +100,11 @@ class Scene:
     async def now(self) -> RuntimeEffect:
         (found,) = await self.world.effects()
         return found
+
+    async def told(self) -> bool:
+        """Whether the process was told what to become."""
+        await trio.lowlevel.checkpoint()
+        return self.session_now().pid != 0
 
     def session_now(self) -> AgentSession:
         found = self.world.session()
@@ -186,14 +192,22 @@ async def test_a_launch_whose_process_nobody_says_is_refused_in_time(
 async def test_a_launcher_that_is_early_waits_until_its_process_is_known(scene: Scene) -> None:
     """The supervisor says which one it is only after it was started."""
     handle = await scene.start()
-    while scene.world.node.live.counts.connections == 0:
-        await trio.lowlevel.checkpoint()
+    await scene.world.connected(some=True)
     assert (await scene.now()).state is EffectState.PREPARED
     await scene.started(handle)
     done = await scene.settled()
     assert (done.certainty, done.readback) == (Certainty.APPLIED, f"pid={handle.pid} runs /bin/cat")
     session = scene.session_now()
     assert (session.state, session.pid) == (SessionState.IDLE, handle.pid)
+
+
+async def test_a_launcher_whose_daemon_begins_again_is_served_by_the_next_one(scene: Scene) -> None:
+    handle = await scene.start()
+    await scene.world.connected(some=True)
+    await scene.world.serve_anew()
+    await scene.started(handle)
+    assert (await scene.settled()).certainty is Certainty.APPLIED
+    assert scene.session_now().pid == handle.pid
 
 
 async def test_a_program_that_is_missing_is_settled_with_the_reason(scene: Scene) -> None:
@@ -211,12 +225,10 @@ async def test_a_socket_that_closes_proves_nothing(scene: Scene, says: str) -> N
     """Killed before its exec, killed after it said that it execs, or only silent: it is never taken for applied."""
     handle = await scene.speak(says)
     await scene.started(handle)
-    while scene.world.node.live.counts.connections == 0 and scene.session_now().pid == 0:
-        await trio.lowlevel.checkpoint()
+    await until(scene.told)
     if says != "half":
         assert await scene.provider.ended(handle) == Exit(status=None, signal=9, screen="told")
-    while scene.world.node.live.counts.connections:
-        await trio.lowlevel.checkpoint()
+    await scene.world.connected(some=False)
     now = await scene.now()
     assert (now.state, now.certainty) == (EffectState.PREPARED, Certainty.UNKNOWN)
     assert scene.session_now().state is SessionState.COLD
