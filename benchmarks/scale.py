@@ -27,7 +27,7 @@ from client.protocol.ids import MembershipId, WorkId, new_id
 from client.protocol.work import Condition, Phase, Resolution, Work
 from store.database import connect
 from store.tx import Tx
-from store.work import WORKS, index_needs
+from store.work import WORKS, index
 
 SMALL = 100, 1_000
 LARGE = 10_000, 1_000_000
@@ -176,7 +176,7 @@ def _works(tx: Tx, sample: Work, owner: MembershipId, count: int) -> None:
             needs=[before] if waits and before else [],
         )
         WORKS.insert(tx, work, kind="created", actor="operator", at=work.created_at)
-        index_needs(tx, work)
+        index(tx, work)
         tx.known.clear()
         tx.streams.clear()
         before = work.id

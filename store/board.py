@@ -157,7 +157,10 @@ def acknowledge(tx: Tx, run_id: TeamRunId, reader: str, key: str, *, at: int) ->
 
 
 _DUE = sql("""
-    SELECT w.id, w.version, s.id, s.session_gen FROM works w INDEXED BY works_by_owner
+    SELECT w.id, w.version, s.id, s.session_gen,
+        (SELECT count(*) FROM work_deliveries d WHERE d.work_id = w.id AND d.n > coalesce(
+            (SELECT max(g.n) FROM work_deliveries g WHERE g.work_id = w.id AND g.state <> 'failed'), 0))
+    FROM works w INDEXED BY works_by_owner
     JOIN member_runs p ON p.membership_id = w.owner_id AND p.team_run_id = w.team_run_id AND p.coordination = 'active'
     JOIN memberships m ON m.id = w.owner_id AND m.state = 'active'
     JOIN agents a ON a.id = p.agent_member_id AND a.status = 'active'
@@ -175,7 +178,9 @@ _DUE = sql("""
 
 
 def due(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
-    """work, version, session, session generation: ready, answered for, undelivered, its member free."""
+    """work, version, session, session generation, deliveries in a row that failed; ready, answered for, undelivered,
+    its member free.
+    """
     return tx.rows(_DUE, run_id=run_id)
 
 

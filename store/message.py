@@ -117,6 +117,21 @@ def inbox(
     return page, found[limit - 1][0] if len(found) > limit else None
 
 
+_ASKED = sql(f"""
+    SELECT {", ".join(f"d.{name}" for name in MAIL.columns.split(", "))}
+    FROM messages m JOIN message_deliveries d ON d.message_id = m.id
+    WHERE m.sender_id = :sender_id AND m.kind = 'interaction_request' AND m.team_run_id = :run_id
+      AND d.state IN ('queued', 'routed', 'claimed', 'provider_received', 'acknowledged') AND d.response = 'none'
+      AND NOT EXISTS (SELECT 1 FROM messages a WHERE a.causation_id = m.id AND a.kind = 'interaction_response')
+    ORDER BY d.n
+""")  # noqa: S608
+
+
+def unanswered(tx: Tx, sender_id: MembershipId, run_id: TeamRunId) -> list[MessageDelivery]:
+    """The questions of this member in this run that still wait for their answer."""
+    return MAIL.many(tx, _ASKED, sender_id=sender_id, run_id=run_id)
+
+
 _WAITING = MAIL.select("""
     WHERE recipient_id = :recipient_id AND state IN ('queued', 'routed', 'claimed') AND team_run_id = :run_id
     ORDER BY n LIMIT :limit

@@ -49,9 +49,14 @@ def version(connection: apsw.Connection) -> int:
     return int(found)
 
 
+def _casefold(*texts: apsw.SQLiteValue) -> str:
+    return str(texts[0]).casefold()
+
+
 def migrate(connection: apsw.Connection) -> int:
     """Apply what is missing; the version reached. Nothing is changed when it raises."""
     at = version(connection)
+    connection.create_scalar_function("casefold", _casefold, 1, deterministic=True)
     with connection:
         for number, text in steps():
             if number <= at:

@@ -54,22 +54,40 @@ _UNLINK = sql("DELETE FROM work_needs WHERE work_id = :work_id")
 _LINK = sql("INSERT INTO work_needs (work_id, needs_id) VALUES (:work_id, :needs_id)")
 
 
-def index_needs(tx: Tx, work: Work) -> None:
-    """Bring the index of prerequisites in line with the record."""
+_DEPENDENT_RUNS = sql("""
+    SELECT DISTINCT w.team_run_id FROM work_needs e JOIN works w ON w.id = e.work_id
+    WHERE e.needs_id = :work_id AND w.team_run_id <> :run_id AND w.phase <> 'closed' ORDER BY 1
+""")
+
+
+def dependent_runs(tx: Tx, work: Work) -> list[TeamRunId]:
+    """The other runs in which a Work that goes on needs this one."""
+    return [TeamRunId(row[0]) for row in tx.rows(_DEPENDENT_RUNS, work_id=work.id, run_id=work.team_run_id)]
+
+
+_TITLE = sql("""
+    INSERT INTO work_titles (work_id, team_run_id, folded) VALUES (:work_id, :run_id, :folded)
+    ON CONFLICT (work_id) DO UPDATE SET team_run_id = excluded.team_run_id, folded = excluded.folded
+""")
+
+
+def index(tx: Tx, work: Work) -> None:
+    """Bring the indexes of prerequisites and of titles in line with the record."""
     tx.rows(_UNLINK, work_id=work.id)
     for key in work.needs:
         tx.rows(_LINK, work_id=work.id, needs_id=key)
+    tx.rows(_TITLE, work_id=work.id, run_id=work.team_run_id, folded=work.title.casefold())
 
 
 _NAMESAKE = sql("""
-    SELECT id FROM works
-    WHERE team_run_id = :run_id AND phase <> 'closed' AND lower(title) = lower(:title) AND id <> :but LIMIT 1
+    SELECT w.id FROM work_titles t JOIN works w ON w.id = t.work_id
+    WHERE t.team_run_id = :run_id AND t.folded = :folded AND w.phase <> 'closed' AND w.id <> :but LIMIT 1
 """)
 
 
 def namesake(tx: Tx, run_id: TeamRunId, title: str, *, but: str = "") -> WorkId | None:
-    """Another Work of the run that is not closed and has this title."""
-    found = tx.row(_NAMESAKE, run_id=run_id, title=title, but=but)
+    """Another Work of the run that is not closed and has this title, whatever the case of its letters."""
+    found = tx.row(_NAMESAKE, run_id=run_id, folded=title.casefold(), but=but)
     return WorkId(found[0]) if found else None
 
 

@@ -19,7 +19,7 @@ from client.protocol.refusals import ROWS, Code, Refusal, Retry
 from client.protocol.team_run import TakeTeamRun
 from supervisor.checks import check
 from supervisor.controls import control
-from supervisor.decide import Action, Admit, Adopt, Check, Control, Open, decide
+from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Check, Control, Open, decide
 from supervisor.desk import Desk, Means, lasting
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,9 @@ async def _act(desk: Desk, action: Action) -> None:
 
 async def _admit(node: Node, due: Due, sup_gen: int) -> bool:
     """Whether it was decided. A refusal means that the world moved since it was looked at; the next look sees why."""
-    key = f"admit {due.work_id} {due.work_version} {due.session_gen} {sup_gen}"
+    # A delivery that failed is made again; where that fails again and again, the Host says when.
+    failed = min(due.failed, MOST_FAILURES - 1)
+    key = f"admit {due.work_id} {due.work_version} {failed} {due.session_gen} {sup_gen}"
     admitted = await node.ask(AdmitWork(work_id=due.work_id, session_id=due.session_id, sup_gen=sup_gen), key=key)
     if isinstance(admitted, Refusal) and admitted.code is not Code.MEMBER_BUSY:
         log.info("not admitted work=%s: %s", due.work_id, admitted.code)

@@ -134,12 +134,13 @@ class AttentionList:
 
 @attrs.frozen(kw_only=True)
 class Due:
-    """A Work that can be admitted now, and the session to admit it to."""
+    """A Work that can be admitted now, the session to admit it to, and how many of its deliveries in a row failed."""
 
     work_id: WorkId
     work_version: int
     session_id: SessionId
     session_gen: int
+    failed: int
 
 
 @attrs.frozen(kw_only=True)

@@ -195,8 +195,11 @@ COMMON = (
     Code.MALFORMED,
     Code.NODE_DAEMON_DRAINING,
     Code.NOT_AUTHORIZED,
+    Code.STORE_BUSY,  # a read meets the faults of the disk and the file as a write does
     Code.STORE_CORRUPT,
+    Code.STORE_FULL,
     Code.STORE_IO_ERROR,
+    Code.STORE_READ_ONLY,
     Code.TOO_MANY_REQUESTS,
     Code.UNKNOWN_OPERATION,
 )
@@ -205,9 +208,6 @@ COMMON = (
 WRITING = (
     Code.IDEMPOTENCY_KEY_REUSED,
     Code.OUTCOME_UNKNOWN,
-    Code.STORE_BUSY,
-    Code.STORE_FULL,
-    Code.STORE_READ_ONLY,
 )
 
 #: The answer to a hello; after one of these the daemon closes the connection.

@@ -72,5 +72,5 @@ def exists(session: AgentSession) -> Refusal:
         about=f"session/{session.id}",
         lifted_by=f"end it first: firm session unbind {session.id}"
         if session.driver is Driver.USER_DRIVEN
-        else "the supervisor of its run closes it, or opens the next one in its place",
+        else f"end it first: firm session close {session.id}; or its supervisor opens the next one in its place",
     )

@@ -20,7 +20,7 @@ from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.delegation import DELEGATION, DelegationCause
 from daemon.kernel.team import kept
-from daemon.kernel.team_run import takes_works
+from daemon.kernel.team_run import takes_claims
 from daemon.kernel.version import moved
 from daemon.operations import actor, find
 from daemon.operations.work_plan import MOST_OPEN
@@ -104,8 +104,9 @@ def accept(tx: Tx, call: Call, ask: AcceptDelegation) -> WorkDelegation | Refusa
         return found
     before, state = found
     if run is None or run.team_id != before.target_team_id:
-        return find.not_found("team-run", ask.team_run_id)
-    if refusal := takes_works(run):
+        lifted_by = f"name a run of your own team that is running: firm team-run list --team-id {before.target_team_id}"
+        return Refusal(code=Code.NOT_FOUND, about=f"team-run/{ask.team_run_id}", lifted_by=lifted_by)
+    if refusal := takes_claims(run):
         return refusal
     if works.open_of_team(tx, run.team_id) >= MOST_OPEN:
         lifted_by = f"close some first: a team has at most {MOST_OPEN} Works that are not closed"
@@ -137,7 +138,7 @@ def accept(tx: Tx, call: Call, ask: AcceptDelegation) -> WorkDelegation | Refusa
         updated_at=call.now,
     )
     WORKS.insert(tx, work, kind="created", actor=call.actor, at=call.now)
-    works.index_needs(tx, work)
+    works.index(tx, work)
     return _change(tx, call, before, state, target_work_id=work.id)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from client.protocol.ids import MembershipId, SubscriptionId, TeamRunId
 from client.protocol.membership import MembershipState, SubscriptionSource, SubscriptionState
-from client.protocol.message import MailCause, MessageDelivery
+from client.protocol.message import MailCause, MessageDelivery, Response
 from client.protocol.refusals import Code, Refusal
 from client.protocol.team_run import Coordination, MemberRun
 from daemon.call import Call
-from daemon.kernel.message import MAIL_LIFE, too_late
+from daemon.kernel.message import MAIL_LIFE, ON_ITS_WAY, too_late
 from store import membership as memberships
 from store import message as messages
 from store import team_run as runs
@@ -38,6 +38,19 @@ def invalidate(tx: Tx, call: Call, found: list[MessageDelivery], reason: str) ->
     """Mail whose recipient or run has ended will not arrive; its sender is told."""
     for delivery in found:
         move(tx, call, delivery, MailCause.INVALIDATE, reason=reason)
+
+
+def withdraw_questions(tx: Tx, call: Call, place: MemberRun, reason: str) -> None:
+    """Nobody waits any more for the answers to what a session asked: its questions are cancelled.
+
+    One that was not received yet does not arrive; one that was received is answered by nobody.
+    """
+    for delivery in messages.unanswered(tx, place.membership_id, place.team_run_id):
+        if delivery.state in ON_ITS_WAY:
+            move(tx, call, delivery, MailCause.INVALIDATE, reason=reason)
+        else:
+            changes = {"response": Response.REJECTED, "reason": reason}
+            MAIL.change(tx, delivery, kind="cancelled", actor=call.actor, at=call.now, **changes)
 
 
 def expire(tx: Tx, call: Call) -> int:

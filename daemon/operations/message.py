@@ -320,6 +320,8 @@ def answer_interaction(tx: Tx, call: Call, ask: AnswerInteraction) -> Sent | Ref
     if earlier := messages.answer_of(tx, question.id):
         lifted_by = f"another answer came first: firm message show {earlier}"
         return Refusal(code=Code.ANSWERED_ALREADY, about=about, lifted_by=lifted_by)
+    if cancelled := _cancelled(tx, question):
+        return cancelled
     body = answer(question, ask.option, ask.response_text)
     if isinstance(body, Refusal):
         return body
@@ -334,6 +336,16 @@ def answer_interaction(tx: Tx, call: Call, ask: AnswerInteraction) -> Sent | Ref
         "expires_at": None,
     }
     return _to_one(tx, call, by, question.sender_id, draft)
+
+
+def _cancelled(tx: Tx, question: Message) -> Refusal | None:
+    """Why nobody waits for the answer any more, or None."""
+    found = messages.deliveries(tx, question.id)
+    gone = next((d for d in found if d.state is MailState.INVALIDATED or d.response is Response.REJECTED), None)
+    if gone is None:
+        return None
+    lifted_by = f"nobody waits for it: {gone.reason or 'it was rejected'}; write to its member: firm message send TEXT"
+    return Refusal(code=Code.ANSWER_INVALID, about=f"message/{question.id}", lifted_by=lifted_by)
 
 
 def _visible(tx: Tx, call: Call, message_id: MessageId) -> Message | Refusal:

@@ -49,7 +49,7 @@ from daemon.kernel.agent import available
 from daemon.kernel.attempt import CustodyCause
 from daemon.kernel.session import ORPHANING, PROCESS, SESSION, current, exists
 from daemon.kernel.team_run import fenced, goes_on, present
-from daemon.operations import actor, attempt, find
+from daemon.operations import actor, attempt, find, mail
 from store import attempt as attempts
 from store import session as sessions
 from store import team_run as runs
@@ -167,6 +167,7 @@ def _supersede(tx: Tx, call: Call, former: AgentSession) -> None:
 
 
 def close_(tx: Tx, call: Call, session: AgentSession, kind: str, capability: CapabilityState) -> AgentSession:
+    _withdraw_questions(tx, call, session)
     _end_capability(tx, call, session, kind, capability)
     return SESSIONS.change(
         tx, session, kind=kind, actor=call.actor, at=call.now, state=SessionState.CLOSED, closed_at=call.now
@@ -177,6 +178,12 @@ def _end_capability(tx: Tx, call: Call, session: AgentSession, kind: str, state:
     shown = sessions.capability_of(tx, session.id)
     if shown is not None and shown.state is CapabilityState.ACTIVE:
         CAPABILITIES.change(tx, shown, kind=kind, actor=call.actor, at=call.now, state=state)
+
+
+def _withdraw_questions(tx: Tx, call: Call, session: AgentSession) -> None:
+    place = MEMBER_RUNS.load(tx, session.member_run_id)
+    assert place is not None, "a foreign key holds it"
+    mail.withdraw_questions(tx, call, place, "the session that asked has ended")
 
 
 def orphan(tx: Tx, call: Call, session: AgentSession, reason: str) -> None:
@@ -205,6 +212,7 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
         return close_(tx, call, session, "closed", CapabilityState.REVOKED)
     if ask.cause in ORPHANING:
         orphan(tx, call, session, f"session {ask.cause.value}")
+        _withdraw_questions(tx, call, session)
     if ask.cause is SessionCause.ADOPTED:
         _adopt(tx, call, session, SupGen(ask.sup_gen))
     if ask.cause is SessionCause.LOST:
@@ -258,8 +266,11 @@ def unbind(tx: Tx, call: Call, ask: UnbindSession) -> AgentSession | Refusal:
     if session is None:
         return find.not_found("session", ask.session_id)
     if session.state is SessionState.CLOSED or session.driver is not Driver.USER_DRIVEN:
-        what = "closed" if session.state is SessionState.CLOSED else "driven by its supervisor, which ends it"
-        lifted_by = f"it is {what}; this ends the session of a person's own process"
+        lifted_by = (
+            "it is closed; this ends the session of a person's own process"
+            if session.state is SessionState.CLOSED
+            else f"its process is ours to end: firm session close {session.id}"
+        )
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session.id}", lifted_by=lifted_by)
     orphan(tx, call, session, "session unbound")
     return close_(tx, call, session, "unbound", CapabilityState.REVOKED)
@@ -283,6 +294,7 @@ def restored(tx: Tx, call: Call) -> int:
             ended(tx, call, session.id, reason)
             continue
         orphan(tx, call, session, reason)
+        _withdraw_questions(tx, call, session)
         _end_capability(tx, call, session, "restored", CapabilityState.REVOKED)
         SESSIONS.change(
             tx,

@@ -182,7 +182,7 @@ def cancel(tx: Tx, call: Call, ask: CancelTeamRun) -> TeamRun | Refusal:
         return _session_live(open_sessions[0])
     for work in works.unclosed(tx, after.id):
         attempt.end(tx, call, work.id, "released", ask.reason)
-        WORKS.change(
+        closed = WORKS.change(
             tx,
             work,
             kind="cancelled",
@@ -194,6 +194,7 @@ def cancel(tx: Tx, call: Call, ask: CancelTeamRun) -> TeamRun | Refusal:
             resolution=Resolution.CANCELLED,
             reason=ask.reason,
         )
+        attempt.tell_dependents(tx, call, closed)
     return after
 
 

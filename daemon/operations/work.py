@@ -56,8 +56,10 @@ def change(tx: Tx, call: Call, work: Work, cause: WorkCause, **changes: object) 
     standing = moved_by(work, cause)
     if isinstance(standing, Refusal):
         return standing
-    after = {**attempt.place_of(standing), **changes}
-    return WORKS.change(tx, work, kind=cause.value, actor=call.actor, at=call.now, **after)
+    fields = {**attempt.place_of(standing), **changes}
+    after = WORKS.change(tx, work, kind=cause.value, actor=call.actor, at=call.now, **fields)
+    attempt.tell_dependents(tx, call, after)
+    return after
 
 
 def seen(tx: Tx, call: Call, ask: ByHost | ByOwner | ByAcceptor | ReleaseWork) -> Work | Refusal:
@@ -264,7 +266,10 @@ def start(tx: Tx, call: Call, ask: StartWork) -> Work | Refusal:
     )
     if refusal:
         return refusal
-    attempt.received(tx, call, binding)
+    back = _take_back(tx, call, binding)
+    if isinstance(back, Refusal):
+        return back
+    attempt.received(tx, call, back)
     return change(tx, call, work, WorkCause.START)
 
 

@@ -98,7 +98,7 @@ def create(tx: Tx, call: Call, ask: CreateWork) -> Work | Refusal:
         updated_at=call.now,
     )
     WORKS.insert(tx, made, kind="created", actor=call.actor, at=call.now)
-    works.index_needs(tx, made)
+    works.index(tx, made)
     return made
 
 
@@ -167,7 +167,9 @@ def update(tx: Tx, call: Call, ask: UpdateWork) -> Work | Refusal:
         return refusal
     if ask.remove_check is not None and work.receipt_id is not None:
         attempts.forget(tx, work.receipt_id, ask.remove_check)
-    return WORKS.change(tx, work, kind=WorkCause.UPDATE.value, actor=call.actor, at=call.now, **changes)
+    after = WORKS.change(tx, work, kind=WorkCause.UPDATE.value, actor=call.actor, at=call.now, **changes)
+    works.index(tx, after)
+    return after
 
 
 def replace_dependencies(tx: Tx, call: Call, ask: ReplaceDependencies) -> Work | Refusal:
@@ -178,7 +180,7 @@ def replace_dependencies(tx: Tx, call: Call, ask: ReplaceDependencies) -> Work |
     if refusal := cannot_need(work.id, work.team_id, needs, lambda key: WORKS.load(tx, key)):
         return refusal
     after = WORKS.change(tx, work, kind=WorkCause.NEEDS.value, actor=call.actor, at=call.now, needs=needs)
-    works.index_needs(tx, after)
+    works.index(tx, after)
     return after
 
 
@@ -194,9 +196,11 @@ def retarget(tx: Tx, call: Call, ask: RetargetWork) -> Work | Refusal:
     if refusal := attempt.dispatched(tx, work):
         return refusal
     attempt.end(tx, call, work.id, "released", "retargeted")
-    return WORKS.change(
+    after = WORKS.change(
         tx, work, kind=WorkCause.RETARGET.value, actor=call.actor, at=call.now, team_run_id=successor.id
     )
+    works.index(tx, after)
+    return after
 
 
 def list_(tx: Tx, call: Call, ask: ListWorks) -> WorkPage | Refusal:

@@ -32,16 +32,11 @@ async def test_team_run_due_ok(node: InProcessNode) -> None:
     found = await node.ok(ask, plane=Plane.SUPERVISOR, actor=s.run.id)
     session = s.bob.session
     one = Due(work_id=work.id, work_version=work.version, session_id=session.id, session_gen=session.session_gen)
-<<<<<<< HEAD
     assert (found.items, found.sup_gen, found.seq) == ([one], SupGen(s.sup_gen), node.store.seq)
     assert {seat.agent_name: seat.session for seat in found.seats}["bob"] == session
     assert found.controls == []
-=======
-    seats = [(each.agent_name, each.session, each.takes_sessions, each.launch) for each in found.seats]
-    assert seats == [(each.agent.name, each.session, True, None) for each in (s.ann, s.bob, s.cid)]
-    expected = DueList(items=[one], seats=found.seats, controls=[], sup_gen=SupGen(s.sup_gen), seq=node.store.seq)
-    assert found == expected
->>>>>>> hd
+    seats = [(each.agent_name, each.takes_sessions, each.launch) for each in found.seats]
+    assert seats == [(each.agent.name, True, None) for each in (s.ann, s.bob, s.cid)]
     await s.admit(work, s.bob)
     assert await due(s) == []
 

@@ -12,7 +12,7 @@ from client.protocol.delegation import (
 from client.protocol.ids import AgentMemberRef, DelegationId, Folder, TeamRef, WorkId
 from client.protocol.refusals import Code, Refusal
 from client.protocol.team import CreateTeam
-from client.protocol.team_run import CreateTeamRun, DrainTeamRun, ShowTeamRun
+from client.protocol.team_run import CreateTeamRun, DrainTeamRun, ShowTeamRun, StartTeamRun
 from client.protocol.work import ClaimMode, Condition, Phase, Priority
 from client.protocol.work_asks import (
     CancelWork,
@@ -182,7 +182,8 @@ async def test_delegation_accept_not_found(node: InProcessNode) -> None:
     assert await refused(t.their, t.their.ann, accept(nothing(asked), t.their)) == unknown("nothing")
     for run in ("nothing", t.our.run.id):
         refusal = await refused(t.their, t.their.ann, accept(asked, t.their, run))
-        assert refusal == refusals.not_found("team-run", run)
+        assert (refusal.code, refusal.about) == (Code.NOT_FOUND, f"team-run/{run}")
+        assert f"firm team-run list --team-id {t.their.team.id}" in refusal.lifted_by
 
 
 async def test_delegation_accept_row_quarantined(node: InProcessNode) -> None:
@@ -199,6 +200,9 @@ async def test_delegation_accept_team_run_not_open(node: InProcessNode) -> None:
     refusal = await refused(t.their, t.their.ann, accept(asked, t.their))
     assert (refusal.code, refusal.about) == (Code.TEAM_RUN_NOT_OPEN, f"team-run/{t.their.run.id}")
     planned = await node.ok(CreateTeamRun(team_id=TeamRef(t.their.team.id)))
+    refusal = await refused(t.their, t.their.ann, accept(asked, t.their, planned.id))
+    assert refusal.lifted_by == f"it is planned, not running: firm team-run start {planned.id} --expected-version 1"
+    await node.ok(StartTeamRun(team_run_id=planned.id, expected_version=1))
     await ok(t.their, t.their.ann, accept(asked, t.their, planned.id))
 
 

@@ -212,10 +212,10 @@ async def test_session_unbind_invalid_state_transition(node: InProcessNode, livi
     """One that is closed already, or one that its supervisor drives."""
     s = await stage(node)
     refusal = await node.refused(UnbindSession(session_id=s.bob.session.id))
-    driven = "driven by its supervisor, which ends it"
+    driven = f"its process is ours to end: firm session close {s.bob.session.id}"
     said = "this ends the session of a person's own process"
     code = Code.INVALID_STATE_TRANSITION
-    assert refusal == Refusal(code=code, about=f"session/{s.bob.session.id}", lifted_by=f"it is {driven}; {said}")
+    assert refusal == Refusal(code=code, about=f"session/{s.bob.session.id}", lifted_by=driven)
     await report(s, s.bob.session, SessionCause.CLOSED)
     made = await node.ok(bind(living))
     await node.ok(UnbindSession(session_id=made.id))

@@ -119,7 +119,8 @@ async def test_session_open_agent_session_exists(node: InProcessNode) -> None:
     (there,) = [
         each.member_run for each in (await node.ok(ShowTeamRun(team_run_id=other.id))).members if each.name == "bob"
     ]
-    said_so = "the supervisor of its run closes it, or opens the next one in its place"
+    close = f"firm session close {s.bob.session.id}"
+    said_so = f"end it first: {close}; or its supervisor opens the next one in its place"
     about = f"session/{s.bob.session.id}"
     expected = Refusal(code=Code.AGENT_SESSION_EXISTS, about=about, lifted_by=said_so)
     assert await declined(s, open_(s.bob.place, s.sup_gen)) == expected

@@ -210,7 +210,8 @@ async def test_team_run_cancel_session_live(node: InProcessNode) -> None:
     await report(s, s.ann.session, SessionCause.CLOSED)
     await report(s, s.cid.session, SessionCause.CLOSED)
     refusal = await node.refused(cancel(s.run))
-    lifted_by = "the supervisor of its run closes it, or opens the next one in its place"
+    close = f"firm session close {s.bob.session.id}"
+    lifted_by = f"end it first: {close}; or its supervisor opens the next one in its place"
     assert refusal == Refusal(code=Code.SESSION_LIVE, about=f"session/{s.bob.session.id}", lifted_by=lifted_by)
     await report(s, s.bob.session, SessionCause.CLOSED)
     bound = await node.ok(BindSession(agent_member_id=AgentMemberRef("bob"), pid=os.getppid()))

@@ -26,6 +26,7 @@ from client.protocol.session import ReportSession, SessionCause
 from client.protocol.team_run import DrainTeamRun
 from client.protocol.work import Phase, Work
 from client.protocol.work_asks import ReplaceDependencies, StartWork
+from daemon.operations import attempt
 from tests.support import refusals, works
 from tests.support.node import InProcessNode
 from tests.support.run import Member, Stage, stage
@@ -257,6 +258,19 @@ async def test_work_heartbeat_fence_stale(node: InProcessNode) -> None:
     said = "the attempt in question is fence=1; fence=2 changes nothing"
     assert await works.bob(s).refused(HeartbeatWork(work_id=work.id, fence=2)) == stale(work, said)
     assert await works.cid(s).refused(HeartbeatWork(work_id=work.id)) == stale(work, NO_ATTEMPT)
+
+
+async def test_a_start_of_the_same_session_takes_its_orphaned_attempt_back(node: InProcessNode) -> None:
+    """It proves as much as a heartbeat; what a person has reviewed stays reviewed."""
+    s = await stage(node)
+    work = await works.admitted(s)
+    (held,) = (await s.shown(work)).bindings
+    await node.store.write(lambda tx: attempt.expire(tx, node.call(), held.id))
+    (lost,) = (await s.shown(work)).bindings
+    assert lost.custody is Custody.ORPHANED_UNVERIFIED
+    started = await works.bob(s).ok(StartWork(work_id=work.id, expected_version=work.version))
+    (back,) = (await s.shown(work)).bindings
+    assert (started.phase, back.custody, back.fence) == (Phase.ACTIVE, Custody.CLAIMED, held.fence)
 
 
 @pytest.mark.parametrize("how", list(Responsibility))

@@ -214,6 +214,21 @@ async def test_work_update_ok(node: InProcessNode) -> None:
     assert again == attrs.evolve(after, version=3, context="", updated_at=again.updated_at)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [("Straße", "STRASSE"), ("ÉTÉ", "été"), ("Ночь", "НОЧЬ"), ("ΣΊΣΥΦΟΣ", "σίσυφος")]
+)
+async def test_titles_that_differ_in_the_case_of_any_alphabet_are_the_same(
+    node: InProcessNode, first: str, second: str
+) -> None:
+    s = await stage(node)
+    made, other = await s.work(first), await s.work("other")
+    for ask in (create(s, second), update(other, title=second)):
+        refusal = await works.ann(s).refused(ask)
+        assert (refusal.code, refusal.about) == (Code.DUPLICATE_TITLE, f"work/{made.id}")
+    await works.ann(s).ok(update(made, title="third"))
+    await works.ann(s).ok(create(s, second))
+
+
 async def test_work_update_duplicate_title(node: InProcessNode) -> None:
     s = await stage(node)
     first, second = await s.work("first"), await s.work("second")
