@@ -5,6 +5,7 @@ from __future__ import annotations
 from client.protocol.agent import ResumeAgent
 from client.protocol.board import (
     Due,
+    DueList,
     ListDue,
 )
 from client.protocol.effect import Certainty, EffectKind
@@ -31,7 +32,9 @@ async def test_team_run_due_ok(node: InProcessNode) -> None:
     ask = ListDue(team_run_id=s.run.id, sup_gen=s.sup_gen)
     found = await node.ok(ask, plane=Plane.SUPERVISOR, actor=s.run.id)
     session = s.bob.session
-    one = Due(work_id=work.id, work_version=work.version, session_id=session.id, session_gen=session.session_gen)
+    one = Due(
+        work_id=work.id, work_version=work.version, session_id=session.id, session_gen=session.session_gen, failed=0
+    )
     assert (found.items, found.sup_gen, found.seq) == ([one], SupGen(s.sup_gen), node.store.seq)
     assert {seat.agent_name: seat.session for seat in found.seats}["bob"] == session
     assert found.controls == []

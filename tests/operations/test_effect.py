@@ -95,6 +95,15 @@ async def test_effect_prepare_invalid_state_transition(node: InProcessNode, driv
         assert await declined(s, effects.prepare(s)) == refusal, "its process has ended"
 
 
+async def test_effect_prepare_member_run_closed(node: InProcessNode) -> None:
+    """Whoever is to end a session closes its place first: after that nothing is launched for it."""
+    s = await effects.cold(node)
+    stop = await effects.control(s, EffectKind.STOP)
+    await supervised(s, effects.settle(s, stop, Certainty.NOT_APPLIED, "still there: 7"))
+    refusal = await declined(s, effects.prepare(s))
+    assert (refusal.code, refusal.about) == (Code.MEMBER_RUN_CLOSED, f"member-run/{s.bob.place.id}")
+
+
 async def test_effect_prepare_not_found(node: InProcessNode) -> None:
     """Of a session of another run as of one that does not exist."""
     s = await effects.cold(node)

@@ -87,7 +87,7 @@ SEAT = Seat(
     session=None,
     launch=None,
 )
-DUE = Due(work_id=WorkId("work"), work_version=1, session_id=SESSION.id, session_gen=SESSION.session_gen)
+DUE = Due(work_id=WorkId("work"), work_version=1, session_id=SESSION.id, session_gen=SESSION.session_gen, failed=0)
 COLD = attrs.evolve(SESSION, state=S.COLD, process=Liveness.UNKNOWN, pid=0, start_ticks=0, boot_id="")
 STOP = attrs.evolve(LAUNCH, id=EffectId("stop"), kind=EffectKind.STOP, state=E.PREPARED)
 INTERRUPT = attrs.evolve(STOP, id=EffectId("key"), kind=EffectKind.INTERRUPT)

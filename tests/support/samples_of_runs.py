@@ -15,6 +15,7 @@ from client.protocol.effect import (
     ListEffects,
     ResolveEffect,
     ShowEffect,
+    ShowTerminal,
 )
 from client.protocol.ids import AgentMemberRef, TeamRef, TeamRunId
 from client.protocol.message import (
@@ -80,6 +81,12 @@ def _by(who: Callable[[Stage], Voice], make: Callable[[Stage], Request[Any]]) ->
 
 def _run(s: Stage) -> TeamRunId:
     return TeamRunId(s.run.id)
+
+
+async def _terminal(s: Stage) -> Asked:
+    own = await effects.again(s)
+    await effects.begun(own)
+    return ann(own), ShowTerminal(session_id=own.bob.session.id)
 
 
 async def _seen(s: Stage) -> Asked:
@@ -289,6 +296,7 @@ ON_STAGE: Mapping[str, OnStage] = {
     "session.list": _by(operator, lambda _: ListSessions()),
     "session.open": _open,
     "session.report": _by(supervisor, _cycle),
+    "session.terminal": _terminal,
     "session.show": _by(operator, lambda s: ShowSession(session_id=s.bob.session.id)),
     "session.token": _by(supervisor, lambda s: DeriveToken(session_id=s.bob.session.id, sup_gen=s.sup_gen)),
     "session.unbind": _unbind,
