@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import attrs
 import pytest
 
 from client.protocol.effect import Certainty, CloseSession, EffectKind, EffectState, InterruptSession
 from client.protocol.event import ListEvents
 from client.protocol.ids import SessionId, TeamRef
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import CapabilityState, SessionState
+from client.protocol.session import CapabilityState
 from client.protocol.team_run import Coordination, CreateTeamRun, ReopenMemberRun
 from tests.support import effects, refusals
 from tests.support.node import InProcessNode
@@ -186,14 +185,14 @@ async def test_only_the_host_of_its_team_controls_a_session(node: InProcessNode,
         assert refusal.code is code
 
 
-async def test_an_interrupt_of_a_session_that_was_superseded_is_settled_and_changes_nothing(
-    node: InProcessNode,
-) -> None:
+async def test_a_stop_of_a_session_that_was_superseded_changes_nothing_any_more(node: InProcessNode) -> None:
+    """Neither of the one that took its place, nor of the former one, which ended before."""
     s = await effects.live(node)
     made = await effects.control(s, STOP)
     node.execute("UPDATE member_runs SET coordination = 'active' WHERE id = ?", s.bob.place.id)
     newer = await effects.again(s)
+    former = await effects.session_now(s)
     await supervised(s, effects.settle(s, made))
-    assert (await effects.session_now(newer)).state is SessionState.COLD
+    assert await effects.session_now(s) == former
+    assert await effects.session_now(newer) == newer.bob.session
     assert (await capability(node, newer.bob.session)).state is CapabilityState.ACTIVE
-    assert attrs.evolve(newer.bob.session) == await effects.session_now(newer)
