@@ -126,7 +126,7 @@ OPERATIONS = (
         BackUpNode,
         planes=OPERATOR,
         effect=Effect.LIVE,
-        refuses=(Code.FILE_EXISTS, Code.FILE_UNUSABLE, Code.STORE_FULL),
+        refuses=(Code.FILE_EXISTS, Code.FILE_UNUSABLE),
     ),
     Operation("node.quarantine", ListQuarantine, planes=OPERATOR, effect=Effect.READ),
     Operation(

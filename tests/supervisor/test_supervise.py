@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from client.protocol.agent import ResumeAgent
-from client.protocol.attempt import AdmitWork, Binding, DeliveryCause, RedeliverWork, ReportDelivery
+from client.protocol.attempt import AdmitWork, Binding
 from client.protocol.board import ListDue
 from client.protocol.ids import AgentMemberRef, TeamRef, TeamRunId
 from client.protocol.operation import Node, Plane, R, Request
@@ -247,23 +247,6 @@ async def test_of_two_admissions_in_one_transaction_one_is_made(node: InProcessN
     assert isinstance(first, Binding)
     assert isinstance(second, Refusal)
     assert (second.code, second.about) == (Code.WORK_BINDING_LIVE, f"work/{work.id}")
-
-
-async def test_a_delivery_that_failed_is_not_made_again_by_itself(node: InProcessNode, still: MockClock) -> None:
-    """The Host lets it be delivered again."""
-    s = await stage(node)
-    work = await s.owned(s.bob)
-    async with supervised(s, still):
-        (first,) = await attempts(s, work)
-        run = await run_now(node, s.run)
-        failed = ReportDelivery(
-            work_id=work.id, fence=first.fence, sup_gen=run.sup_gen, cause=DeliveryCause.FAILED, failure="no room"
-        )
-        await node.ok(failed, plane=Plane.SUPERVISOR, actor=s.run.id)
-        assert len(await attempts(s, work)) == 1
-        await as_ann(s, RedeliverWork(work_id=work.id, expected_version=work.version))
-        first, second = await attempts(s, work)
-        assert second.fence == first.fence + 1
 
 
 async def test_nothing_is_woken_for_what_is_in_review_or_closed(node: InProcessNode, still: MockClock) -> None:
