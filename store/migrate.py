@@ -53,10 +53,15 @@ def _casefold(*texts: apsw.SQLiteValue) -> str:
     return str(texts[0]).casefold()
 
 
+def functions(connection: apsw.Connection) -> None:
+    """What the steps call that SQLite does not have."""
+    connection.create_scalar_function("casefold", _casefold, 1, deterministic=True)
+
+
 def migrate(connection: apsw.Connection) -> int:
     """Apply what is missing; the version reached. Nothing is changed when it raises."""
     at = version(connection)
-    connection.create_scalar_function("casefold", _casefold, 1, deterministic=True)
+    functions(connection)
     with connection:
         for number, text in steps():
             if number <= at:

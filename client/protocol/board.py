@@ -41,7 +41,7 @@ class Counts:
     review: int
     accepted: int
     cancelled: int
-    failed: int
+    failed: int = 0
     assigned: int
     unassigned: int
     ready: int

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import attrs
+
 from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import (
     AcknowledgeAttention,
@@ -128,17 +130,97 @@ def _attention(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
     return sorted((item for item in found if item.key not in seen), key=lambda item: (item.since, item.key))
 
 
+@attrs.frozen
+class _Words:
+    """What is said of one sort of incident, with the facts of each put in."""
+
+    kind: AttentionKind
+    key: str
+    about: str
+    what: str
+    lifted_by: str
+
+
+_SAID = {
+    "review": _Words(
+        AttentionKind.REVIEW,
+        "review/{work}/{receipt}",
+        "work/{work}",
+        "{name} submitted {title!r}",
+        "look at it, then accept it or request changes: firm work show --work-id {work}",
+    ),
+    "blocked": _Words(
+        AttentionKind.BLOCKED,
+        "blocked/{work}/{incident}",
+        "work/{work}",
+        "{title!r} is blocked: {reason}",
+        "answer its owner; the Host resumes it, or cancels it: "
+        "firm work resume --work-id {work} --expected-version {version} --resolution TEXT, or "
+        "firm work cancel {work} --expected-version {version} --reason TEXT",
+    ),
+    "orphaned": _Words(
+        AttentionKind.ORPHANED,
+        "orphaned/{work}/{fence}/{incident}",
+        "work/{work}",
+        "the attempt fence={fence} at {title!r} was lost: {reason}",
+        "see what it left behind, then review it with work recover: firm work show --work-id {work}",
+    ),
+    "prerequisite": _Words(
+        AttentionKind.PREREQUISITE,
+        "prerequisite/{work}/{last}",
+        "work/{work}",
+        "{title!r} needs {needs}",
+        "give it other prerequisites, or cancel it; to do without: {command}",
+    ),
+    "proposed": _Words(
+        AttentionKind.DELEGATION,
+        "proposed/{delegation}",
+        "delegation/{delegation}",
+        "another team asks for {title!r}",
+        "accept it in a run of yours, or decline it: "
+        "firm delegation accept {delegation} --expected-version {version} --team-run-id {run}, or "
+        "firm delegation decline {delegation} --expected-version {version} --reason TEXT",
+    ),
+    "declined": _Words(
+        AttentionKind.DELEGATION,
+        "declined/{delegation}",
+        "work/{work}",
+        "{title!r} was declined: {reason}",
+        "decide how it goes on without: firm work show --work-id {work}",
+    ),
+    "delegated": _Words(
+        AttentionKind.DELEGATION,
+        "delegated/{delegation}/{target}",
+        "work/{work}",
+        "{title!r} was {resolution} there: {said}{evidence}",
+        "nothing of yours was accepted by it; decide about your own: firm work show --work-id {work}",
+    ),
+    "mail": _Words(
+        AttentionKind.MAIL,
+        "mail/{delivery}",
+        "message/{message}",
+        "your message will not arrive: {state}, {reason}",
+        "send it again if it is still needed, and say that you noticed: firm message ack {delivery}",
+    ),
+}
+
+
+def _item(sort: str, *, since: int, **facts: object) -> Attention:
+    said = _SAID[sort]
+    return Attention(
+        key=said.key.format(**facts),
+        kind=said.kind,
+        about=said.about.format(**facts),
+        what=said.what.format(**facts),
+        lifted_by=said.lifted_by.format(**facts),
+        since=UnixMs(since),
+    )
+
+
 def _reviews(tx: Tx, run: TeamRun, accepts: Callable[[MembershipId], bool]) -> list[Attention]:
     """The Host decides about its members' Works, any member about the Host's."""
     return [
-        Attention(
-            key=f"review/{work}/{receipt}",
-            kind=AttentionKind.REVIEW,
-            about=f"work/{work}",
-            what=f"{name} submitted {title!r}",
-            lifted_by=f"look at it, then accept it or request changes: firm work show --work-id {work}",
-            since=UnixMs(since),
-        )
+        _item("review", since=since, work=work, receipt=receipt, name=name, title=title)
         for work, receipt, title, since, owner, name in facts.in_review(tx, run.id)
         if accepts(owner)
     ]
@@ -146,16 +228,7 @@ def _reviews(tx: Tx, run: TeamRun, accepts: Callable[[MembershipId], bool]) -> l
 
 def _blocked(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
     return [
-        Attention(
-            key=f"blocked/{work}/{incident}",
-            kind=AttentionKind.BLOCKED,
-            about=f"work/{work}",
-            what=f"{title!r} is blocked: {reason}",
-            lifted_by="answer its owner; the Host resumes it, or cancels it: "
-            f"firm work resume --work-id {work} --expected-version {version} --resolution TEXT, or "
-            f"firm work cancel {work} --expected-version {version} --reason TEXT",
-            since=UnixMs(since),
-        )
+        _item("blocked", since=since, work=work, version=version, title=title, reason=reason, incident=incident)
         for work, version, title, reason, incident, since, by in facts.blocked(tx, run.id)
         if by != call.actor
     ]
@@ -163,14 +236,7 @@ def _blocked(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
 
 def _orphaned(tx: Tx, run: TeamRun) -> list[Attention]:
     return [
-        Attention(
-            key=f"orphaned/{work}/{fence}/{incident}",
-            kind=AttentionKind.ORPHANED,
-            about=f"work/{work}",
-            what=f"the attempt fence={fence} at {title!r} was lost: {reason}",
-            lifted_by=f"see what it left behind, then review it with work recover: firm work show --work-id {work}",
-            since=UnixMs(since),
-        )
+        _item("orphaned", since=since, work=work, fence=fence, incident=incident, title=title, reason=reason)
         for work, fence, incident, title, since, reason in facts.orphaned(tx, run.id)
     ]
 
@@ -185,73 +251,45 @@ def _stuck(tx: Tx, run: TeamRun) -> list[Attention]:
         _, version, title, last, _, since = rows[-1]
         left = [f"--prerequisite-work-id {need}" for need in facts.needs_left(tx, WorkId(work))]
         command = " ".join([f"firm work replace-dependencies {work} --expected-version {version}", *left])
+        more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""  # noqa: PLR2004
+        needs = ", ".join(f"{row[3]} ({row[4]})" for row in rows[-3:]) + more
         found.append(
-            Attention(
-                key=f"prerequisite/{work}/{last}",
-                kind=AttentionKind.PREREQUISITE,
-                about=f"work/{work}",
-                what=f"{title!r} needs {', '.join(f'{row[3]} ({row[4]})' for row in rows[-3:])}"
-                + (f" and {len(rows) - 3} more" if len(rows) > 3 else ""),  # noqa: PLR2004
-                lifted_by=f"give it other prerequisites, or cancel it; to do without: {command}",
-                since=UnixMs(since),
-            )
+            _item("prerequisite", since=since, work=work, last=last, title=title, needs=needs, command=command)
         )
     return found
 
 
 def _delegations(tx: Tx, run: TeamRun) -> list[Attention]:
     found = [
-        Attention(
-            key=f"proposed/{asked.id}",
-            kind=AttentionKind.DELEGATION,
-            about=f"delegation/{asked.id}",
-            what=f"another team asks for {asked.title!r}",
-            lifted_by="accept it in a run of yours, or decline it: "
-            f"firm delegation accept {asked.id} --expected-version {asked.version} --team-run-id {run.id}, or "
-            f"firm delegation decline {asked.id} --expected-version {asked.version} --reason TEXT",
-            since=asked.created_at,
-        )
-        for asked in delegations.proposed_to(tx, run.team_id)
+        _item("proposed", since=d.created_at, delegation=d.id, title=d.title, version=d.version, run=run.id)
+        for d in delegations.proposed_to(tx, run.team_id)
     ]
     found += [
-        Attention(
-            key=f"declined/{answered.id}",
-            kind=AttentionKind.DELEGATION,
-            about=f"work/{answered.source_work_id}",
-            what=f"{answered.title!r} was declined: {answered.reason}",
-            lifted_by=f"decide how it goes on without: firm work show --work-id {answered.source_work_id}",
-            since=answered.updated_at,
-        )
-        for answered in delegations.declined(tx, run.id)
+        _item("declined", since=d.updated_at, delegation=d.id, work=d.source_work_id, title=d.title, reason=d.reason)
+        for d in delegations.declined(tx, run.id)
     ]
-    found += [
-        Attention(
-            key=f"delegated/{delegation}/{target}",
-            kind=AttentionKind.DELEGATION,
-            about=f"work/{source}",
-            what=f"{title!r} was {resolution} there: {said[:200]}"
-            + (f" [{receipt} sha256:{digest}]" if receipt else ""),
-            lifted_by=f"nothing of yours was accepted by it; decide about your own: firm work show --work-id {source}",
-            since=UnixMs(since),
-        )
-        for delegation, source, title, target, resolution, said, since, receipt, digest in delegations.finished(
-            tx, run.id
-        )
-    ]
-    return found
+    return found + [_delegated(row) for row in delegations.finished(tx, run.id)]
+
+
+def _delegated(row: tuple[Any, ...]) -> Attention:
+    delegation, source, title, target, resolution, said, since, receipt, digest = row
+    return _item(
+        "delegated",
+        since=since,
+        delegation=delegation,
+        work=source,
+        title=title,
+        target=target,
+        resolution=resolution,
+        said=said[:200],
+        evidence=f" [{receipt} sha256:{digest}]" if receipt else "",
+    )
 
 
 def _mail(tx: Tx, reader: MembershipId, run: TeamRun) -> list[Attention]:
     return [
-        Attention(
-            key=f"mail/{delivery.id}",
-            kind=AttentionKind.MAIL,
-            about=f"message/{delivery.message_id}",
-            what=f"your message will not arrive: {delivery.state.value}, {delivery.reason}",
-            lifted_by=f"send it again if it is still needed, and say that you noticed: firm message ack {delivery.id}",
-            since=delivery.updated_at,
-        )
-        for delivery in messages.untold(tx, reader, run.id)
+        _item("mail", since=d.updated_at, delivery=d.id, message=d.message_id, state=d.state.value, reason=d.reason)
+        for d in messages.untold(tx, reader, run.id)
     ]
 
 

@@ -320,8 +320,8 @@ def answer_interaction(tx: Tx, call: Call, ask: AnswerInteraction) -> Sent | Ref
     if earlier := messages.answer_of(tx, question.id):
         lifted_by = f"another answer came first: firm message show {earlier}"
         return Refusal(code=Code.ANSWERED_ALREADY, about=about, lifted_by=lifted_by)
-    if cancelled := _cancelled(tx, question):
-        return cancelled
+    if refusal := goes_on(by.run) or _cancelled(tx, question):
+        return refusal
     body = answer(question, ask.option, ask.response_text)
     if isinstance(body, Refusal):
         return body

@@ -107,10 +107,10 @@ def sleeps(path: Path) -> list[int]:
     ]
 
 
-#: Where one sleep is no guess at how long something takes, and why.
-MAY_SLEEP = {
-    "terminals.py": "looks again at a terminal until it shows something, with a deadline: tmux tells nobody",
-    "vfs.py": "the slow disk itself",
+#: The two that may, once each.
+SLEEP = {
+    "terminals.py": "between two looks at what other processes did, of which nothing tells",
+    "vfs.py": "is the slow disk itself",
 }
 
 
@@ -119,4 +119,4 @@ def test_no_test_sleeps(tmp_path: Path) -> None:
     sleeper.write_text("trio.sleep(0)\ntrio.sleep(0.1)\nsleep(n)\nprint(1)\n")
     assert sleeps(sleeper) == [2, 3]
     found = {path.name: len(sleeps(path)) for path in (ROOT / "tests").rglob("*.py") if sleeps(path)}
-    assert found == dict.fromkeys(MAY_SLEEP, 1)
+    assert found == dict.fromkeys(SLEEP, 1)

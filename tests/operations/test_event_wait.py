@@ -206,7 +206,7 @@ async def test_an_event_that_cannot_be_read_still_wakes_and_is_named(node: InPro
     assert await node.set_aside() == ["events/1"]
 
 
-NOUNS = "agent, mail, membership, session, team, team-run, work"
+NOUNS = "agent, effect, mail, membership, session, team, team-run, work"
 
 
 async def test_what_cannot_be_waited_for_is_said_with_what_can(node: InProcessNode) -> None:

@@ -93,7 +93,7 @@ async def test_message_send_ok(node: InProcessNode) -> None:
     assert first.subscription_id in {each.id for each in subscribed}
     after = node.rows()
     mine = {"events", "messages", "message_deliveries"}
-    assert {table for table in after if after[table] != before[table]} == {*mine, "works"}
+    assert {table for table in after if after[table] != before[table]} == {*mine, "works", "work_titles"}
 
 
 async def test_a_decision_asked_for_needs_an_answer(node: InProcessNode) -> None:

@@ -71,6 +71,7 @@ def test_they_are_numbered_from_one_without_a_gap() -> None:
 def test_an_empty_file_becomes_what_one_step_after_the_other_makes_of_it() -> None:
     at_once, by_steps = apsw.Connection(":memory:"), apsw.Connection(":memory:")
     assert migrate.migrate(at_once) == migrate.known()
+    migrate.functions(by_steps)
     for number, text in migrate.steps():
         by_steps.execute(text)
         by_steps.pragma("user_version", number)

@@ -6,17 +6,21 @@ That the store tells the truth about each fault is proven in ``tests/store``; he
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from client.protocol.agent import CreateAgent, ListAgents
 from client.protocol.node import Health, ShowStatus
 from client.protocol.operation import Request
 from client.protocol.refusals import Code, Refusal
+from client.protocol.table import OPERATIONS
 from client.protocol.team import ListTeams
+from store import faults
 from store.database import connect
 from tests.support import scene
 from tests.support.corrupt import damage_page
@@ -75,6 +79,34 @@ async def test_a_database_that_cannot_be_written_refuses_writes(node: InProcessN
     await fails(node, Code.STORE_READ_ONLY)
     writer.execute("PRAGMA query_only = OFF")
     await is_over(node)
+
+
+#: Every error of the disk or the file that SQLite has, with and without what the system says of it.
+FAULTS = [(kind(), number) for kind in faults.STORAGE for number in (0, errno.ENOSPC, errno.EROFS, errno.EIO)]
+
+
+def test_every_operation_may_refuse_with_every_fault_of_the_disk() -> None:
+    """A read too: what it refuses with and does not declare ends a client with an error of its own."""
+    codes = {faults.code_of(error, number) for error, number in FAULTS}
+    for op in OPERATIONS:
+        assert codes <= op.codes, op.name
+
+
+async def test_a_read_of_a_database_that_another_program_holds_alone_is_refused(node: InProcessNode) -> None:
+    near = node.store._near
+    near.exec_trace = _busy
+    outcome = await node.ask(ListTeams())
+    near.exec_trace = None
+    assert isinstance(outcome, Refusal)
+    assert (outcome.code, outcome.about) == (Code.STORE_BUSY, "store")
+    assert (await node.ok(ListTeams())).items == []
+
+
+def _busy(_: object, statement: str, __: object) -> bool:
+    """As a lock of another program over the whole file."""
+    if statement == "BEGIN":
+        raise apsw.BusyError("database is locked")
+    return True
 
 
 async def test_what_may_have_been_kept_is_said_and_then_nothing_more_is_written(tmp_path: Path) -> None:
