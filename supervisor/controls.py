@@ -43,6 +43,7 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
     if handle is None:
         await desk.settle(effect, Certainty.APPLIED, "it has no process")
         return
+    desk.stopping.add(effect.session_id)
     stopped = await desk.means.provider.stop(handle)
     desk.means.crash("stop-done")
     if isinstance(stopped, Unreachable):

@@ -20,7 +20,7 @@ from client.protocol.effect import (
     StartedEffect,
 )
 from client.protocol.event import WaitForEvent
-from client.protocol.ids import MemberRunId, TeamRunId
+from client.protocol.ids import MemberRunId, SessionId, TeamRunId
 from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
@@ -82,6 +82,7 @@ class Desk:
     sup_gen: int
     busy: set[str] = attrs.Factory(set)
     failures: dict[MemberRunId, int] = attrs.Factory(dict)
+    stopping: set[SessionId] = attrs.Factory(set)
     #: Set when something that was busy has ended: look again.
     stirred: trio.Event = attrs.Factory(trio.Event)
 
@@ -175,6 +176,8 @@ class Desk:
         """Wait for the end of a process that was proven, and report it."""
         began = trio.current_time()
         ended = await self.means.provider.ended(handle)
+        if session.id in self.stopping:
+            return  # it was asked for, and whoever ends it reads it back
         # What it left would go on in the workspace beside its successor.
         stopped = await self.means.provider.stop(handle)
         if isinstance(stopped, Unreachable) or stopped.left:
