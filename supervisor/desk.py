@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 
 import attrs
@@ -82,9 +82,17 @@ class Desk:
     sup_gen: int
     busy: set[str] = attrs.Factory(set)
     failures: dict[MemberRunId, int] = attrs.Factory(dict)
+    _gens: dict[MemberRunId, int] = attrs.Factory(dict)
     stopping: set[SessionId] = attrs.Factory(set)
     #: Set when something that was busy has ended: look again.
     stirred: trio.Event = attrs.Factory(trio.Event)
+
+    def look_at(self, seats: Sequence[Seat]) -> None:
+        """A place that was opened again begins anew: what failed before counts no more."""
+        for seat in seats:
+            if self._gens.get(seat.member_run_id) != seat.run_gen:
+                self._gens[seat.member_run_id] = seat.run_gen
+                self.failures.pop(seat.member_run_id, None)
 
     async def open(self, seat: Seat) -> None:
         """Give a place a session and its process, and follow that to its end."""
@@ -95,16 +103,18 @@ class Desk:
         if session is None:
             return
         folder = await self.means.folder(seat)
-        if isinstance(folder, Refusal):
+        cwd = seat.root if isinstance(folder, Refusal) else str(folder)
+        effect = await self.ask(
+            PrepareEffect(session_id=session.id, session_gen=session.session_gen, sup_gen=self.sup_gen, cwd=cwd)
+        )
+        if effect is None:
+            return
+        if isinstance(folder, Refusal):  # on record like every launch that came to nothing
             log.warning("no workspace for %s: %s, %s", seat.agent_name, folder.code, folder.lifted_by)
+            await self.settle(effect, Certainty.NOT_APPLIED, f"{folder.code.value}: {folder.lifted_by}")
             self._failed(seat)
             return
-        asked = PrepareEffect(
-            session_id=session.id, session_gen=session.session_gen, sup_gen=self.sup_gen, cwd=str(folder)
-        )
-        effect = await self.ask(asked)
-        if effect is not None:
-            await self._launch(seat, session, effect)
+        await self._launch(seat, session, effect)
 
     async def _session(self, seat: Seat) -> AgentSession | None:
         """The session to launch for: the one that never had a process, or the next one."""

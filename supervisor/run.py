@@ -52,6 +52,8 @@ async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, 
         seen = await lasting(node, ListDue(team_run_id=run_id, sup_gen=sup_gen))
         if isinstance(seen, Refusal):
             return seen
+        if desk is not None:
+            desk.look_at(seen.seats)
         profiles = desk.means.profiles if desk else ()
         actions = decide(
             seen, profiles=profiles, busy=desk.busy if desk else (), failures=desk.failures if desk else {}

@@ -16,6 +16,7 @@ from client.protocol.ids import (
     MemberRunId,
     ProjectId,
     ReceiptId,
+    RunGen,
     SessionId,
     SupGen,
     TeamRunId,
@@ -92,6 +93,7 @@ class AttentionKind(enum.StrEnum):
     REVIEW = "review_requested"
     BLOCKED = "blocked"
     ORPHANED = "orphaned"
+    STOPPED = "member_stopped"
     PREREQUISITE = "prerequisite_not_accepted"
     MAIL = "mail_undelivered"
     DELEGATION = "delegation"
@@ -164,6 +166,7 @@ class Seat:
     """
 
     member_run_id: MemberRunId
+    run_gen: RunGen
     agent_member_id: AgentMemberId
     agent_name: str
     team_name: str

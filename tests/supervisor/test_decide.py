@@ -75,6 +75,7 @@ LAUNCH = RuntimeEffect(
 )
 SEAT = Seat(
     member_run_id=PLACE,
+    run_gen=RunGen(1),
     agent_member_id=SESSION.agent_member_id,
     agent_name="bob",
     team_name="crew",
