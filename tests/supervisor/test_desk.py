@@ -103,7 +103,9 @@ async def test_a_missing_workspace_is_the_reason(world: Runtime) -> None:
     assert await world.living() == []
 
 
-async def test_a_workspace_that_is_refused_starts_nothing(world: Runtime, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_workspace_that_is_refused_starts_nothing_and_says_why(
+    world: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
     world.folder = Refusal(code=Code.WORKSPACE_CONFLICT, about="there", lifted_by="move it away")
     world.supervise()
 
@@ -113,7 +115,8 @@ async def test_a_workspace_that_is_refused_starts_nothing(world: Runtime, caplog
 
     await until(given_up)
     assert "no workspace for bob: WORKSPACE_CONFLICT, move it away" in caplog.text
-    assert await world.effects() == []
+    for effect in await world.refuted(3):
+        assert (effect.pid, effect.readback) == (0, "WORKSPACE_CONFLICT: move it away")
 
 
 async def test_a_launcher_that_never_says_anything_is_ended(world: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
