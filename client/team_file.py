@@ -67,7 +67,7 @@ TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
             Field("needs", list, "keys of the Works that have to be accepted before"),
             Field("assign", str, "the member that answers for it; without it any member may claim it"),
             Field("priority", str, "how urgent", choices=_PRIORITIES),
-            Field("check", list, "command lines that have to pass on what is submitted"),
+            Field("check", list, "what has to pass on what is submitted, each as NAME=COMMAND"),
         ),
     ),
 }

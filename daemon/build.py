@@ -10,12 +10,9 @@ VERSION = metadata.version("firm-node")
 
 #: Said by ``node.status`` and the README instead of pretending.
 NOT_BUILT = [
-    "sessions in tmux: nothing starts an agent yet; a person's own process becomes a session with firm session bind",
-    "supervisors of processes: Works are admitted to sessions, but no cycle is started and no lost process recovered",
-    "wake and digest rules: mail and Works wait until somebody asks for them",
-    "the envelope of a member: nothing sets FIRM_WORK_ID for a process",
-    "the verifier: the result of a named check can be recorded and gates acceptance, but nothing runs the check",
-    "effects outside the node",
+    "profiles of agents with a model: only the profile command is there; others join by firm session bind",
+    "cycles: nothing is typed into a member's terminal, so mail waits until the member asks for it",
+    "the verifier, a member that judges a submission after its checks; firm attach --type; firm doctor",
     "Role Fabric: plans, reducer, certification",
     "ownership lanes and confinement",
     "MCP, HTTP and console",

@@ -103,10 +103,11 @@ def open_store(path: Path) -> Opened:
 async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, doors: Doors) -> None:
     health, relay, counts, stopping = Health(), Relay(), Counts(), trio.Event()
     notifier = Notifier(config.environment)
-    store = Store(config.database, crash=crash_at(config.crash_at))
+    crash = crash_at(config.crash_at)
+    store = Store(config.database, crash=crash)
     store.committed, store.ended = relay.announce, health.batch_ended
     door = doors.member.path
-    tools = means(door.parent / "tmux", config.environment, socket=door)
+    tools = means(door.parent / "tmux", config.environment, socket=door, crash=crash)
     live = Live(
         store=store,
         relay=relay,
@@ -127,6 +128,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
         relay=relay,
         call=own,
         environment=environment(config.environment, firm_bin=config.firm_bin, socket=door),
+        crash=crash,
     )
     server = _server(config, secrets[0], live, dispatcher, call, launches)
     loops = Loops(dispatcher, relay, own, tools)

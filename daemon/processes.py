@@ -5,17 +5,20 @@ the daemon's own environment.
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from client import check_logs
 from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import Seat
 from client.protocol.refusals import Refusal
 from providers import launcher
 from providers.profiles import PROFILES
 from providers.tmux.provider import Tmux
+from supervisor.checks import Checks
 from supervisor.desk import Means
 from supervisor.workspaces import Workspaces, plan
 
@@ -35,8 +38,10 @@ def environment(own: Mapping[str, str], *, firm_bin: str, socket: Path) -> dict[
     }
 
 
-def means(folder: Path, own: Mapping[str, str], *, socket: Path) -> Means:
-    """``folder`` holds the tmux server's files; ``socket`` is the door at which a launcher asks what it becomes."""
+def means(folder: Path, own: Mapping[str, str], *, socket: Path, crash: Callable[[str], None]) -> Means:
+    """``folder`` holds the tmux server's files; ``socket`` is the door at which a launcher asks what it becomes;
+    ``crash`` ends the daemon at a named boundary, for tests.
+    """
     tmux, workspaces = Tmux(folder), Workspaces()
     words = (sys.executable, "-I", "-S", str(Path(launcher.__file__).resolve()), str(socket))
     return Means(
@@ -45,14 +50,25 @@ def means(folder: Path, own: Mapping[str, str], *, socket: Path) -> Means:
         folder=functools.partial(_folder, workspaces, _worktrees(own)),
         launcher=lambda launch_id: (*words, launch_id),
         profiles=PROFILES.keys(),
+        crash=crash,
+        checks=Checks(_checkouts(own, folder), check_logs.folder(own), {"PATH": os.defpath, **own}),
     )
 
 
 def _worktrees(own: Mapping[str, str]) -> Path:
+    return _data(own) / "worktrees"
+
+
+def _checkouts(own: Mapping[str, str], folder: Path) -> Path:
+    """Of this daemon alone, told apart by its own folder: when it begins, whatever is left in there is thrown away."""
+    return _data(own) / "checks" / hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
+
+
+def _data(own: Mapping[str, str]) -> Path:
     """Outside every checkout, and outside FIRM_HOME, which is the daemon's."""
     named = own.get("XDG_DATA_HOME", "")
     base = Path(named) if Path(named).is_absolute() else Path.home() / ".local" / "share"
-    return base / "firm" / "worktrees"
+    return base / "firm"
 
 
 async def _folder(workspaces: Workspaces, base: Path, seat: Seat) -> Path | Refusal:

@@ -1,37 +1,33 @@
-"""``make demo``: the house, from start to stop, with proofs. Runs with agents come with later chapters.
+"""``make demo``: a team of three does real work in a real repository, is hurt, and finishes.
 
-Starts a node in a temporary folder, writes from eight sides at once, kills the daemon in the middle, and counts.
-Needs no network, starts no model, leaves nothing behind. Ends with 1 when a proof fails.
+Six Works with prerequisites; one fails its check and is sent back; one member is killed in the middle; the daemon is
+killed too. The Host accepts on evidence. Then everything is stopped, and proven stopped. Needs git and tmux; no model,
+no network. Everything is in a temporary folder. Ends with 1 when a proof fails.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from client.cli.ask import Conversation, Unavailable, new_key
-from client.cli.index import DIGEST
-
 FIRM = str(Path(sys.executable).with_name("firm"))
-WRITERS = 8
-#: The daemon is killed when this many changes were acknowledged, in the middle of the others.
-ENOUGH = 1500
-PATIENCE = 60
-_WRAP = textwrap.TextWrapper(
-    80, initial_indent=" " * 5, subsequent_indent=" " * 7, break_long_words=False, break_on_hyphens=False
-)
+TEAM = Path(__file__).with_name("demo") / "team.toml"
+#: Seconds in which each step of the demo has to come to its end.
+PATIENCE = 90
+_TESTS = {
+    "words": "self.assertEqual(words('one two\\nthree'), 3)",
+    "lines": "self.assertEqual(lines('one\\ntwo\\n'), 2)",
+    "report": "self.assertEqual(report('one two\\n'), '2 words, 1 lines')",
+}
 
 
 class Failed(Exception):
@@ -39,231 +35,187 @@ class Failed(Exception):
 
 
 @attrs.frozen
-class Node:
-    """A FIRM_HOME, and the folder in which its person stands."""
+class Stage:
+    """The temporary folder: FIRM_HOME, the worktrees, and the repository in which the person stands."""
 
-    home: Path
-    cwd: Path
+    root: Path
 
-    def run(self, *words: str, refused: bool = False) -> str:
-        """Run ``firm`` and return what it said. Raises ``Failed`` when it ends otherwise than expected."""
+    @property
+    def environment(self) -> dict[str, str]:
+        own = {"FIRM_HOME": str(self.root / "home"), "XDG_DATA_HOME": str(self.root / "data"), "COLUMNS": "100"}
+        return {**os.environ, **own}
+
+    @property
+    def repository(self) -> Path:
+        return self.root / "counter"
+
+    def call(self, *words: str, status: int | None = 0) -> str:
+        """What a command says. Raises ``Failed`` when it ends otherwise than expected."""
         done = subprocess.run(
-            [FIRM, *words],
-            env={**os.environ, "FIRM_HOME": str(self.home)},
-            cwd=self.cwd,
+            words,
+            env=self.environment,
+            cwd=self.repository,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=PATIENCE,
             check=False,
         )
-        if (done.returncode != 0) is not refused:
-            raise Failed(f"firm {' '.join(words)}: status {done.returncode}\n{done.stdout}{done.stderr}")
-        return (done.stderr if refused else done.stdout).rstrip()
+        if status is not None and done.returncode != status:
+            raise Failed(f"{' '.join(words)}: status {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout.rstrip()
 
-    def show(self, *words: str, refused: bool = False) -> None:
-        """Run a command and let the reader see both the command and its answer."""
-        print(f"   $ firm {' '.join(words)}")
-        for line in self.run(*words, refused=refused).replace(str(self.home.parent), "$DEMO").splitlines():
-            print(_WRAP.fill(line.strip()))
+    def firm(self, *words: str) -> Any:  # noqa: ANN401 — whatever the operation answers
+        return json.loads(self.call(FIRM, *words, "--json"))
 
-    def answer(self, *words: str) -> Any:  # noqa: ANN401 — whatever the operation answers
-        return json.loads(self.run(*words, "--json"))["answer"]
+    def ask(self, *words: str) -> Any:  # noqa: ANN401 — as above
+        return self.firm(*words)["answer"]
 
-    def pid(self) -> int:
-        return int(json.loads(self.run("node", "status", "--json"))["pid"])
+    def show(self, *words: str) -> None:
+        """Run a command and let the reader see it and what it says."""
+        shown = ["firm" if word == FIRM else word.replace(str(self.root), "$DEMO") for word in words]
+        print(f"   $ {' '.join(shown)}")
+        for line in self.call(*words).replace(str(self.root), "$DEMO").splitlines():
+            print(f"     {line}".rstrip())
 
-    def agents(self) -> list[str]:
-        """The name of every agent, page by page."""
-        names: list[str] = []
-        cursor: list[str] = []
-        while True:
-            page = self.answer("agent", "list", "--limit", "500", *cursor)
-            names += [item["name"] for item in page["items"]]
-            if page["next"] is None:
-                return names
-            cursor = ["--cursor", page["next"]]
+    def wait(self, predicate: str) -> None:
+        waited = self.firm("wait", predicate, "--timeout-ms", str(PATIENCE * 1000))
+        if waited["answer"]["timed_out"]:
+            raise Failed(f"not within {PATIENCE} s: {predicate}")
 
 
-@attrs.define
-class Writer:
-    """One client that creates agents as fast as it is answered. ``asked`` is what it has no answer to yet."""
-
-    number: int
-    tally: Tally
-    acknowledged: list[str] = attrs.Factory(list)
-    asked: tuple[str, str] | None = None
-
-    def write(self, node: Node) -> None:
-        """Until the daemon goes away."""
-        try:
-            conversation = Conversation(str(node.home), DIGEST)
-            while True:
-                self.asked = f"w{self.number}-{len(self.acknowledged)}", new_key()
-                conversation.ask("agent.create", {"name": self.asked[0]}, self.asked[1])["answer"]
-                self.acknowledged.append(self.asked[0])
-                self.tally.one_more()
-        except Unavailable:
-            return
-
-    def ask_again(self, node: Node) -> bool:
-        """Ask the last question again, under its key. Whether it had been done."""
-        assert self.asked is not None
-        name, key = self.asked
-        answer = json.loads(node.run("agent", "create", name, "--idempotency-key", key, "--json"))
-        self.acknowledged.append(name)
-        return bool(answer["replayed"])
-
-
-class Tally:
-    """How many changes were acknowledged, over all writers."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._changed = threading.Condition()
-
-    def one_more(self) -> None:
-        with self._changed:
-            self.count += 1
-            self._changed.notify_all()
-
-    def until(self, count: int) -> None:
-        with self._changed:
-            if not self._changed.wait_for(lambda: self.count >= count, PATIENCE):
-                raise Failed(f"only {self.count} changes were acknowledged in {PATIENCE} s")
+def say(number: int, what: str) -> None:
+    print(f"\n{number}. {what}", flush=True)
 
 
 def proof(what: str, *, holds: bool) -> None:
-    print(f"   {'proven' if holds else 'NOT TRUE'}: {what}")
+    print(f"   {'proven' if holds else 'NOT TRUE'}: {what}", flush=True)
     if not holds:
         raise Failed(what)
 
 
-def step(title: str) -> None:
-    print(f"\n{title}")
-
-
-def team(node: Node) -> None:
-    step("2. Agents, a team with its Host, an invitation")
-    for name in ("kiwi", "emu"):
-        print(f"   $ firm agent create {name}")
-        node.run("agent", "create", name)
-    print("   $ firm team create core --host-agent-id kiwi")
-    node.run("team", "create", "core", "--host-agent-id", "kiwi")
-    print("   $ firm membership invite core --agent-member-id emu")
-    invited = node.answer("membership", "invite", "core", "--agent-member-id", "emu")
-    print(f"   $ firm membership join {invited['id']} --expected-version 1")
-    node.run("membership", "join", invited["id"], "--expected-version", "1")
-    print("   $ firm team show core")
-    print("\n".join(f"     {line}" for line in node.run("team", "show", "core").splitlines()[-3:]))
-
-
-def refusal(node: Node) -> None:
-    step("3. A refusal says what lifts it")
-    host = node.answer("team", "show", "core")["members"][0]["membership"]["id"]
-    node.show("membership", "leave", host, "--expected-version", "1", refused=True)
-    print("   $ firm team hand-over core --to-agent-id emu --expected-version 1")
-    node.run("team", "hand-over", "core", "--to-agent-id", "emu", "--expected-version", "1")
-    print(f"   $ firm membership leave {host} --expected-version 2")
-    left = node.answer("membership", "leave", host, "--expected-version", "2")
-    proof("after what was advised, kiwi could leave", holds=left["state"] == "inactive")
-
-
-def crash(node: Node) -> list[Writer]:
-    step(f"4. {WRITERS} writers at once, and kill -9 in the middle")
-    tally = Tally()
-    writers = [Writer(number, tally) for number in range(WRITERS)]
-    threads = [threading.Thread(target=writer.write, args=(node,), daemon=True) for writer in writers]
-    pid = node.pid()
-    began = time.monotonic()
-    for thread in threads:
-        thread.start()
-    tally.until(ENOUGH)
-    kill(pid)
-    seconds = time.monotonic() - began
-    for thread in threads:
-        thread.join(PATIENCE)
-    print(f"   $ kill -9 {pid}")
-    print(f"     {tally.count} changes were acknowledged in {seconds:.1f} s, each after a commit to disk")
-    node.show("agent", "list", refused=True)
-    return writers
-
-
-def kill(pid: int) -> None:
-    """Kill the daemon and wait until it is gone."""
-    process = os.pidfd_open(pid)
-    try:
-        signal.pidfd_send_signal(process, signal.SIGKILL)
-        if not select.select([process], [], [], PATIENCE)[0]:
-            raise Failed(f"{pid} lives after kill -9")
-    finally:
-        os.close(process)
-
-
-def recovery(node: Node, writers: list[Writer]) -> None:
-    step("5. The next daemon has everything, and nothing twice")
-    node.show("node", "start")
-    acknowledged = [name for writer in writers for name in writer.acknowledged]
-    kept = [name for name in node.agents() if name.startswith("w")]
-    missing = set(acknowledged) - set(kept)
-    proof(f"{len(acknowledged)} acknowledged, {len(missing)} of them missing", holds=not missing)
-    replayed = sum(writer.ask_again(node) for writer in writers)
-    print(f"   {len(writers)} lost answers asked for again with their keys: {replayed} had been done already")
-    acknowledged = [name for writer in writers for name in writer.acknowledged]
-    kept = [name for name in node.agents() if name.startswith("w")]
-    twice = len(kept) - len(set(kept))
-    proof(f"{len(kept)} asked, {len(set(kept))} there, {twice} twice", holds=sorted(kept) == sorted(acknowledged))
-
-
-def backup(node: Node) -> None:
-    step("6. A backup while it runs")
-    node.show("node", "backup", "copy.db")
-
-
-def end(node: Node) -> None:
-    step("7. The end")
-    node.show("node", "stop")
-    left = processes(node)
-    sockets = list((node.home / "run").iterdir())
-    proof(f"{len(left)} processes and {len(sockets)} sockets are left", holds=not left and not sockets)
-
-
-def processes(node: Node) -> list[int]:
-    """Whatever runs on this machine with our FIRM_HOME in its environment."""
-    found: list[int] = []
-    mark = f"FIRM_HOME={node.home}".encode()
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-        except OSError:
-            continue  # not ours to read, or gone
-    return found
-
-
 def main() -> int:
     began = time.monotonic()
-    print("firm, the house: one daemon keeps the teams of a machine. Kill it, and nothing")
-    print("acknowledged is lost. (Runs with agents come with later chapters.)")
-    with tempfile.TemporaryDirectory(prefix="firm-demo-") as root:
-        node = Node(Path(root) / "home", Path(root) / "project")
-        node.cwd.mkdir()
+    with tempfile.TemporaryDirectory(prefix="firm-demo-") as folder:
+        stage = Stage(Path(folder).resolve())
         try:
-            step(f"1. A node in a temporary folder, DEMO={root}")
-            node.show("node", "start")
-            team(node)
-            refusal(node)
-            recovery(node, crash(node))
-            backup(node)
-            end(node)
+            _story(stage)
         except Failed as why:
             print(f"\nThe demo failed: {why}", file=sys.stderr)
+            print(stage.call(FIRM, "node", "logs", status=None), file=sys.stderr)
             return 1
         finally:
-            for pid in processes(node):
-                os.kill(pid, signal.SIGKILL)
-    proof(f"the folder is gone; all of this took {time.monotonic() - began:.1f} s", holds=not Path(root).exists())
+            stage.call(FIRM, "down", status=None)
+            stage.call(FIRM, "node", "stop", status=None)
+    print(f"\nEvery proof held, in {time.monotonic() - began:.0f} s. Nothing is left: not a process, not a file.")
     return 0
+
+
+def _story(stage: Stage) -> None:
+    say(1, "A repository with three tests and no program yet")
+    _repository(stage)
+    stage.show("git", "log", "--oneline")
+    say(2, "A team file: a Host, two builders, six Works. One command starts it all")
+    stage.show(FIRM, "up", "team.toml", "--detach")
+    run = stage.ask("team-run", "list")["items"][-1]["id"]
+    works = {work["title"]: work["id"] for work in stage.ask("work", "list", "--team-run-id", run)["items"]}
+    _hurt(stage, works["Count lines"])
+    say(5, "kiwi's first attempt failed its check, and hana sent it back")
+    stage.wait(f"work:{works['Count words']}.resolution=accepted")
+    receipts = stage.ask("work", "receipts", works["Count words"])["items"]
+    for receipt in receipts:
+        print(f"     attempt {receipt['fence']}: {json.loads(receipt['body'])['candidate_revision'][:10]}")
+    proof("the second attempt has the next fence, and was accepted", holds=[r["fence"] for r in receipts] == [1, 2])
+    say(6, "The others follow as their prerequisites are accepted")
+    _finish(stage, run, works)
+    _end(stage)
+
+
+def _repository(stage: Stage) -> None:
+    tests = stage.repository / "tests"
+    tests.mkdir(parents=True)
+    (stage.repository / "README").write_text("Counts the words\nand the lines of a text.\n", "utf-8")
+    (tests / "__init__.py").touch()
+    for name, line in _TESTS.items():
+        text = f"import unittest\n\nfrom {name} import {name}\n\n\nclass T(unittest.TestCase):\n"
+        (tests / f"test_{name}.py").write_text(f"{text}    def test_{name}(self):\n        {line}\n", "utf-8")
+    (stage.repository / "team.toml").write_bytes(TEAM.read_bytes())
+    (stage.repository / ".gitignore").write_text("__pycache__/\n", "utf-8")
+    for words in (["init", "-q", "-b", "main"], ["add", "."]):
+        stage.call("git", *words)
+    person = ["-c", "user.name=You", "-c", "user.email=you@example.invalid", "-c", "commit.gpgsign=false"]
+    stage.call("git", *person, "commit", "-q", "-m", "Tests first")
+
+
+def _hurt(stage: Stage, work_id: str) -> None:
+    say(3, "In the middle of her Work lime is killed, and then the daemon too")
+    stage.wait(f"work:{work_id}.phase=active")
+    before = {row["member"]: row["pid"] for row in stage.firm("ps")["members"]}
+    print(f"   $ kill -9 {before['lime']}    # lime")
+    os.kill(before["lime"], signal.SIGKILL)
+    stage.wait(f"work:{work_id}.version>0")
+    binding = _orphaned(stage, work_id)
+    daemon = int(stage.firm("node", "status")["pid"])
+    print(f"   $ kill -9 {daemon}    # the daemon")
+    os.kill(daemon, signal.SIGKILL)
+    stage.show(FIRM, "node", "start")
+    after = {row["member"]: row["pid"] for row in stage.firm("ps")["members"]}
+    proof("kiwi and hana went on in the same processes", holds=all(after[n] == before[n] for n in ("kiwi", "hana")))
+    say(4, "Nobody knows what lime's first process did with her Work, so a person looks, and says it")
+    work = stage.ask("work", "show", work_id)["work"]
+    stage.show(
+        *(FIRM, "work", "recover", work_id, "--expected-version", str(work["version"])),
+        *("--fence", str(binding["fence"]), "--finding", "NO_SIDE_EFFECTS", "--responsibility", "keep"),
+        *("--reason", "the worktree is clean"),
+    )
+
+
+def _orphaned(stage: Stage, work_id: str) -> Any:  # noqa: ANN401 — a binding, as the node tells it
+    """The attempt of a member whose process is gone, once that was noticed."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        binding = stage.ask("work", "show", work_id)["bindings"][-1]
+        if binding["custody"] == "orphaned_unverified":
+            return binding
+        seq = stage.firm("event", "list", "--limit", "1")["seq"]
+        stage.firm("wait", f"seq>{seq}", "--timeout-ms", "1000")
+    raise Failed("that lime's process ended was not noticed")
+
+
+def _finish(stage: Stage, run: str, works: dict[str, str]) -> None:
+    for title, work_id in works.items():
+        stage.wait(f"work:{work_id}.resolution=accepted")
+        print(f"     accepted: {title}", flush=True)
+    stage.show(FIRM, "board", "--team-run-id", run)
+    stage.show("git", "log", "--graph", "--oneline", "--all")
+    shown = [stage.ask("work", "show", work_id) for work_id in works.values()]
+    accepted = all(each["work"]["resolution"] == "accepted" for each in shown)
+    proof("all six Works were accepted, each with its receipt", holds=accepted and len(shown) == len(works))
+    said = stage.call("git", "show", "firm/demo/lime:MANUAL").splitlines()[-1]
+    proof(f"the program works: {said}", holds=said == "9 words, 2 lines")
+
+
+def _end(stage: Stage) -> None:
+    say(7, "The end, proven")
+    stage.show(FIRM, "down")
+    stage.show(FIRM, "node", "stop")
+    proof("no process of this demo is left", holds=not _left(stage))
+
+
+def _left(stage: Stage) -> list[int]:
+    """Processes whose command or environment names the demo's folder."""
+    mine = str(stage.root).encode()
+    found: list[int] = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit() or int(folder.name) == os.getpid():
+            continue
+        try:
+            said = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        if mine in said:
+            found.append(int(folder.name))
+    return found
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Processes: start, watch, stop, confine. Empty until runs are built."""
+"""Terminals and the processes in them: start, watch, type, stop. Knows no daemon and no database."""

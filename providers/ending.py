@@ -7,16 +7,19 @@ from collections.abc import Callable
 
 import trio
 
+from providers.port import Unreachable
 from providers.process import Process
 
 GRACE = 2.0
 _PATIENCE = 5.0  # after KILL; longer is only what hangs in the kernel
 _ROUND = 0.05
+_LOOK_WITHIN = 2.0
 
 
-async def end_all(find: Callable[[], set[Process]], *, grace: float = GRACE) -> tuple[int, ...]:
+async def end_all(find: Callable[[], set[Process]], *, grace: float = GRACE) -> tuple[int, ...] | Unreachable:
     """End whatever ``find`` sees, again and again, since what is ended may start something first. Answers with the
-    pids that were still there at the end.
+    pids that were still there at the end. Reading /proc can wait for a process that hangs in the kernel; then a look
+    is given up, and that nothing is left is not said.
 
     What was seen once stays on the list: a child whose parent ended is no longer where it was seen.
     """
@@ -24,11 +27,15 @@ async def end_all(find: Callable[[], set[Process]], *, grace: float = GRACE) -> 
     asked: set[Process] = set()
     kill_at = trio.current_time() + grace
     while True:
-        known |= await trio.to_thread.run_sync(find)
+        looked = False
+        with trio.move_on_after(_LOOK_WITHIN):
+            known |= await trio.to_thread.run_sync(find, abandon_on_cancel=True)
+            looked = True
         living = {each for each in known if each.lives()}
         now = trio.current_time()
-        if not living or now >= kill_at + _PATIENCE:
-            return tuple(sorted(each.pid for each in living))
+        if (looked and not living) or now >= kill_at + _PATIENCE:
+            left = tuple(sorted(each.pid for each in living))
+            return left if looked or left else Unreachable(detail="the processes of this machine could not be read")
         for each in living - asked if now < kill_at else living:
             each.signal(signal.SIGTERM if now < kill_at else signal.SIGKILL)
         asked |= living

@@ -150,11 +150,11 @@ class Fake:
         kept = process(keeper.pid)
         try:
             line = bytes(await keeper.stdout.receive_some())
-            first = stat(int(line.split()[1]))
+            pid = int(line.split()[1]) if line else 0  # nothing, when the keeper itself was killed
+            first = stat(pid)
             if kept is None or first is None:
                 task_status.started(NotStarted(why=Why.ENDED_AT_ONCE, detail=""))
                 return
-            pid = int(line.split()[1])
             handle = Handle(
                 launch_id=launch.launch_id,
                 pane=f"fake-{pid}",
@@ -206,6 +206,8 @@ class Fake:
         if found is None or found.handle != handle:
             return Stopped(left=())
         left = await end_all(lambda: under(found.keeper))
+        if isinstance(left, Unreachable):
+            return left
         if not left:
             del self._terminals[handle.launch_id]
         return Stopped(left=left)
@@ -239,6 +241,8 @@ class Fake:
         """Also when it does not answer, as a server can be ended that does not."""
         keepers = [found.keeper for found in self._terminals.values()]
         left = await end_all(lambda: under(*keepers)) if keepers else ()
+        if isinstance(left, Unreachable):
+            return left
         self._terminals.clear()
         return Stopped(left=left)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from client.protocol.attempt import Binding, CheckResult, Receipt, WorkDelivery
-from client.protocol.ids import BindingId, MembershipId, ReceiptId, SessionId, WorkId
+from client.protocol.ids import BindingId, MembershipId, ReceiptId, SessionId, UnixMs, WorkId
 from store import rows
 from store.keeper import Keeper
 from store.sql import sql
@@ -97,12 +97,38 @@ def keep(tx: Tx, receipt: Receipt) -> None:
     tx.rows(_KEEP, **rows.encode(receipt))
 
 
-_RESULTS = sql("SELECT name, passed FROM check_results WHERE receipt_id = :receipt_id")
+_RESULTS = sql("""
+    SELECT name, passed, snapshot, log_digest, at FROM check_results WHERE receipt_id = :receipt_id ORDER BY name
+""")
 
 
-def results(tx: Tx, receipt_id: ReceiptId) -> dict[str, bool]:
+def results(tx: Tx, receipt_id: ReceiptId) -> dict[str, CheckResult]:
     """What each named check said of this submission."""
-    return {row[0]: bool(row[1]) for row in tx.rows(_RESULTS, receipt_id=receipt_id)}
+    return {
+        name: CheckResult(
+            receipt_id=receipt_id, name=name, passed=bool(passed), snapshot=snapshot, log_digest=log, at=UnixMs(at)
+        )
+        for name, passed, snapshot, log, at in tx.rows(_RESULTS, receipt_id=receipt_id)
+    }
+
+
+_FORGET = sql("DELETE FROM check_results WHERE receipt_id = :receipt_id AND name = :name")
+
+
+def forget(tx: Tx, receipt_id: ReceiptId, name: str) -> None:
+    """The check of this name is another one from now on, or none."""
+    tx.rows(_FORGET, receipt_id=receipt_id, name=name)
+
+
+_REVISION = sql("""
+    SELECT json_extract(body, '$.candidate_revision') FROM receipts WHERE id = :id AND json_valid(body)
+""")
+
+
+def revision(tx: Tx, receipt_id: ReceiptId) -> str | None:
+    """The commit that a submission names, empty where there is none; None where that cannot be read."""
+    found = tx.row(_REVISION, id=receipt_id)
+    return found[0] if found else None
 
 
 _RECORD = sql("""

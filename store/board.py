@@ -184,8 +184,41 @@ def due(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
     return tx.rows(_DUE, run_id=run_id)
 
 
+_CHECKS = sql("""
+    SELECT w.id, r.id, r.fence, c.value, json_extract(r.body, '$.candidate_revision'), j.root
+    FROM works w INDEXED BY works_by_standing JOIN receipts r ON r.id = w.receipt_id AND json_valid(r.body)
+    JOIN teams t ON t.id = w.team_id JOIN projects j ON j.id = t.project_id
+    JOIN json_each(iif(json_valid(w.checks), w.checks, '[]')) c
+    WHERE w.team_run_id = :run_id AND w.phase = 'review' AND w.condition = 'normal' AND c.type = 'text'
+      AND NOT EXISTS (SELECT 1 FROM check_results k WHERE k.receipt_id = r.id
+                      AND k.name = substr(c.value, 1, instr(c.value, '=') - 1))
+    ORDER BY w.place, c.key LIMIT 100
+""")
+
+
+def checks_due(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """work, receipt, fence, line of the check, revision, project's folder: named, in review, and without a result."""
+    return tx.rows(_CHECKS, run_id=run_id)
+
+
+_STOPPED = sql("""
+    SELECT s.id, s.version, a.name, s.updated_at, coalesce(
+        (SELECT e.readback FROM effects e WHERE e.session_id = s.id AND e.kind = 'launch'
+         AND e.certainty = 'not_applied' AND s.pid = 0 ORDER BY e.n DESC LIMIT 1),
+        (SELECT v.kind FROM events v WHERE v.stream = 'session/' || s.id AND s.pid > 0 ORDER BY v.version DESC LIMIT 1))
+    FROM sessions s JOIN member_runs p ON p.id = s.member_run_id AND p.coordination = 'active'
+    JOIN agents a ON a.id = s.agent_member_id
+    WHERE s.team_run_id = :run_id AND s.state = 'cold' AND s.driver = 'host_driven' ORDER BY s.updated_at LIMIT 100
+""")
+
+
+def stopped(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """session, version, who, since, how its process ended or why it was not started; none that was not tried yet."""
+    return [row for row in tx.rows(_STOPPED, run_id=run_id) if row[4] is not None]
+
+
 _SEATS = sql("""
-    SELECT p.id, a.id, a.name, t.name, a.profile, a.workspace, j.id, j.root, j.git_dir <> '',
+    SELECT p.id, p.run_gen, a.id, a.name, t.name, a.profile, a.workspace, j.id, j.root, j.git_dir <> '',
         p.coordination = 'active' AND a.status = 'active' AND m.state = 'active'
     FROM member_runs p JOIN agents a ON a.id = p.agent_member_id JOIN memberships m ON m.id = p.membership_id
     JOIN teams t ON t.id = m.team_id JOIN projects j ON j.id = t.project_id
@@ -194,7 +227,9 @@ _SEATS = sql("""
 
 
 def seats(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
-    """place, agent, its name, team, profile, workspace policy, project, its folder, in git, takes sessions now."""
+    """place, its generation, agent, its name, team, profile, workspace policy, project, its folder, whether in git, and
+    whether it takes sessions now.
+    """
     return tx.rows(_SEATS, run_id=run_id)
 
 

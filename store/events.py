@@ -43,6 +43,14 @@ def after(tx: Tx, seq: int, *, stream: str = "", run: str = "", limit: int) -> t
     return events, found[-1][0] if found else seq
 
 
+_LAST = sql("SELECT coalesce(max(version), 0) FROM events WHERE stream = :stream")
+
+
+def last_version(tx: Tx, stream: str) -> int:
+    """The version of the last event of a stream, 0 before the first."""
+    return int(tx.value(_LAST, stream=stream))
+
+
 def _event(row: tuple[Any, ...]) -> Event:
     seq, at, stream, version, kind, actor, body = row
     try:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
-from client.protocol.board import Due, DueList, Seat
+from client.protocol.board import Due, DueCheck, DueList, Seat
 from client.protocol.effect import EffectKind, EffectState, RuntimeEffect
 from client.protocol.ids import MemberRunId
 from client.protocol.session import AgentSession, Driver, Liveness, SessionState
@@ -62,7 +62,18 @@ class Control:
         return f"control {self.effect.id}"
 
 
-Action = Admit | Open | Adopt | Control
+@attrs.frozen
+class Check:
+    """Run a named check on a submission in review."""
+
+    due: DueCheck
+
+    @property
+    def busy(self) -> str:
+        return f"check {self.due.work_id} {self.due.receipt_id} {self.due.line}"
+
+
+Action = Admit | Open | Adopt | Control | Check
 
 
 def decide(
@@ -78,6 +89,7 @@ def decide(
         if action := _of_seat(seat, profiles, failures.get(seat.member_run_id, 0)):
             found.append(action)
     found += [Admit(due) for due in seen.items]
+    found += [Check(due) for due in seen.checks]
     return [action for action in found if action.busy not in busy]
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import attrs
 import trio
@@ -13,7 +12,6 @@ import trio
 from client.protocol.board import Seat
 from client.protocol.effect import (
     Certainty,
-    EffectKind,
     EffectState,
     PrepareEffect,
     RuntimeEffect,
@@ -22,12 +20,13 @@ from client.protocol.effect import (
     StartedEffect,
 )
 from client.protocol.event import WaitForEvent
-from client.protocol.ids import MemberRunId, TeamRunId
+from client.protocol.ids import MemberRunId, SessionId, TeamRunId
 from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
 from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
-from supervisor.decide import MOST_FAILURES, Adopt, Control
+from supervisor.checks import Checks
+from supervisor.decide import MOST_FAILURES, Adopt
 
 log = logging.getLogger(__name__)
 
@@ -43,10 +42,8 @@ _BACK_OFF = 0.5
 _SETTLED_IN = 60.0
 
 
-class Folders(Protocol):
-    """Where the member of a seat works."""
-
-    def __call__(self, seat: Seat) -> Awaitable[Path | Refusal]: ...
+def _no_crash(_: str) -> None:
+    """Production never stops at a crash point."""
 
 
 @attrs.frozen(kw_only=True)
@@ -55,9 +52,11 @@ class Means:
 
     provider: Provider
     ready: Callable[[], Awaitable[object]]  # makes the provider answer, if it can
-    folder: Folders
+    folder: Callable[[Seat], Awaitable[Path | Refusal]]  # where the member of a seat works
     launcher: Callable[[str], tuple[str, ...]]
     profiles: Collection[str]
+    checks: Checks | None = None  # without it, named checks wait
+    crash: Callable[[str], None] = _no_crash  # ends this process at a boundary of an effect, for tests
 
 
 async def lasting(node: Node, request: Request[R], *, key: str = "") -> R | Refusal:
@@ -83,8 +82,17 @@ class Desk:
     sup_gen: int
     busy: set[str] = attrs.Factory(set)
     failures: dict[MemberRunId, int] = attrs.Factory(dict)
+    _gens: dict[MemberRunId, int] = attrs.Factory(dict)
+    stopping: set[SessionId] = attrs.Factory(set)
     #: Set when something that was busy has ended: look again.
     stirred: trio.Event = attrs.Factory(trio.Event)
+
+    def look_at(self, seats: Sequence[Seat]) -> None:
+        """A place that was opened again begins anew: what failed before counts no more."""
+        for seat in seats:
+            if self._gens.get(seat.member_run_id) != seat.run_gen:
+                self._gens[seat.member_run_id] = seat.run_gen
+                self.failures.pop(seat.member_run_id, None)
 
     async def open(self, seat: Seat) -> None:
         """Give a place a session and its process, and follow that to its end."""
@@ -95,35 +103,39 @@ class Desk:
         if session is None:
             return
         folder = await self.means.folder(seat)
-        if isinstance(folder, Refusal):
+        cwd = seat.root if isinstance(folder, Refusal) else str(folder)
+        effect = await self.ask(
+            PrepareEffect(session_id=session.id, session_gen=session.session_gen, sup_gen=self.sup_gen, cwd=cwd)
+        )
+        if effect is None:
+            return
+        if isinstance(folder, Refusal):  # on record like every launch that came to nothing
             log.warning("no workspace for %s: %s, %s", seat.agent_name, folder.code, folder.lifted_by)
+            await self.settle(effect, Certainty.NOT_APPLIED, f"{folder.code.value}: {folder.lifted_by}")
             self._failed(seat)
             return
-        asked = PrepareEffect(
-            session_id=session.id, session_gen=session.session_gen, sup_gen=self.sup_gen, cwd=str(folder)
-        )
-        effect = await self._ask(asked)
-        if effect is not None:
-            await self._launch(seat, session, effect)
+        await self._launch(seat, session, effect)
 
     async def _session(self, seat: Seat) -> AgentSession | None:
         """The session to launch for: the one that never had a process, or the next one."""
         if seat.session is not None and seat.session.pid == 0:
             return seat.session
-        return await self._ask(
+        return await self.ask(
             OpenSession(member_run_id=seat.member_run_id, sup_gen=self.sup_gen, supersede=seat.session is not None)
         )
 
     async def _launch(self, seat: Seat, session: AgentSession, effect: RuntimeEffect) -> None:
+        self.means.crash("launch-prepared")
         await self.means.ready()
         handle = await self.means.provider.start(
             Launch(launch_id=effect.id, argv=self.means.launcher(effect.id), cwd=effect.cwd)
         )
         if isinstance(handle, NotStarted):
             certainty = Certainty.UNKNOWN if handle.why is Why.UNREACHABLE else Certainty.NOT_APPLIED
-            await self._settle(effect, certainty, f"{handle.why.value}: {handle.detail}")
+            await self.settle(effect, certainty, f"{handle.why.value}: {handle.detail}")
             self._failed(seat)
             return
+        self.means.crash("launch-done")
         asked = StartedEffect(
             effect_id=effect.id,
             sup_gen=self.sup_gen,
@@ -132,9 +144,11 @@ class Desk:
             start_ticks=handle.start_ticks,
             boot_id=handle.boot_id,
         )
-        if await self._ask(asked) is None:
+        if await self.ask(asked) is None:
             return
+        self.means.crash("launch-recorded")
         if await self._became(effect, handle):
+            self.means.crash("launch-settled")
             await self._follow(seat, session, handle)
             return
         await self._give_up(seat, effect, handle)
@@ -149,7 +163,7 @@ class Desk:
                     nonlocal proven
                     settled = f"effect:{effect.id}.state={EffectState.SETTLED.value}"
                     await lasting(self.node, WaitForEvent(predicate=settled, timeout_ms=int(HANDSHAKE_SECONDS * 1000)))
-                    shown = await self._ask(ShowEffect(effect_id=effect.id))
+                    shown = await self.ask(ShowEffect(effect_id=effect.id))
                     proven = shown is not None and shown.certainty is Certainty.APPLIED
                     either.cancel_scope.cancel(reason="it is settled")
 
@@ -162,16 +176,22 @@ class Desk:
     async def _give_up(self, seat: Seat, effect: RuntimeEffect, handle: Handle) -> None:
         screen = await self.means.provider.capture(handle)
         await self.means.provider.stop(handle)
-        shown = await self._ask(ShowEffect(effect_id=effect.id))
+        shown = await self.ask(ShowEffect(effect_id=effect.id))
         if shown is not None and shown.state is EffectState.PREPARED:
             last = screen.strip().splitlines()[-1:] if isinstance(screen, str) else []
-            await self._settle(effect, Certainty.NOT_APPLIED, " ".join(["it did not become its program;", *last]))
+            await self.settle(effect, Certainty.NOT_APPLIED, " ".join(["it did not become its program;", *last]))
         self._failed(seat)
 
     async def _follow(self, seat: Seat, session: AgentSession, handle: Handle) -> None:
         """Wait for the end of a process that was proven, and report it."""
         began = trio.current_time()
         ended = await self.means.provider.ended(handle)
+        if session.id in self.stopping:
+            return  # it was asked for, and whoever ends it reads it back
+        # What it left would go on in the workspace beside its successor.
+        stopped = await self.means.provider.stop(handle)
+        if isinstance(stopped, Unreachable) or stopped.left:
+            log.warning("not all of launch=%s is proven ended: %s", handle.launch_id, stopped)
         if trio.current_time() - began >= _SETTLED_IN:
             self.failures.pop(seat.member_run_id, None)
         else:
@@ -203,7 +223,7 @@ class Desk:
 
     async def _unseen(self, session: AgentSession, launch: RuntimeEffect, seen: Unreachable) -> None:
         """Nothing can be looked up. A process that has ended shows it by itself; any other is looked for again."""
-        handle = _handle(launch)
+        handle = handle_of(launch)
         if handle is not None:
             with trio.move_on_after(_AGAIN):
                 await self.means.provider.ended(handle)
@@ -218,37 +238,7 @@ class Desk:
             await self._launch(action.seat, action.session, action.launch)
         else:
             why = "no terminal bears its id" if pane is None else "its process ended before it was proven"
-            await self._settle(action.launch, Certainty.NOT_APPLIED, why)
-
-    async def control(self, action: Control) -> None:
-        """Do what somebody asked for and settle it with what was read."""
-        effect, launch = action.effect, action.launch
-        await self.means.ready()
-        handle = _handle(launch) if launch is not None else None
-        if effect.kind is EffectKind.STOP:
-            await self._stop(effect, handle)
-        elif handle is None:
-            await self._settle(effect, Certainty.NOT_APPLIED, "there is no process")
-        else:
-            done = await self.means.provider.interrupt(handle)
-            if isinstance(done, Unreachable):
-                await self._settle(effect, Certainty.UNKNOWN, done.detail)
-            else:
-                read = "the key was sent" if done else "its process has ended"
-                await self._settle(effect, Certainty.APPLIED if done else Certainty.NOT_APPLIED, read)
-
-    async def _stop(self, effect: RuntimeEffect, handle: Handle | None) -> None:
-        if handle is None:
-            await self._settle(effect, Certainty.APPLIED, "it never had a process")
-            return
-        stopped = await self.means.provider.stop(handle)
-        if isinstance(stopped, Unreachable):
-            await self._settle(effect, Certainty.UNKNOWN, stopped.detail)
-        elif stopped.left:
-            pids = ", ".join(str(pid) for pid in stopped.left)
-            await self._settle(effect, Certainty.NOT_APPLIED, f"still there: {pids}")
-        else:
-            await self._settle(effect, Certainty.APPLIED, "nothing of it is left below our server")
+            await self.settle(action.launch, Certainty.NOT_APPLIED, why)
 
     async def _report(self, session: AgentSession, cause: SessionCause, reason: str) -> None:
         """A refusal means that the session has moved on meanwhile: it was stopped, or another took its place."""
@@ -259,12 +249,12 @@ class Desk:
             cause=cause,
             reason=" ".join(reason.split())[:200],
         )
-        await self._ask(asked)
+        await self.ask(asked)
 
-    async def _settle(self, effect: RuntimeEffect, certainty: Certainty, readback: str) -> None:
-        await self._ask(SettleEffect(effect_id=effect.id, sup_gen=self.sup_gen, certainty=certainty, readback=readback))
+    async def settle(self, effect: RuntimeEffect, certainty: Certainty, readback: str) -> None:
+        await self.ask(SettleEffect(effect_id=effect.id, sup_gen=self.sup_gen, certainty=certainty, readback=readback))
 
-    async def _ask(self, request: Request[R]) -> R | None:
+    async def ask(self, request: Request[R]) -> R | None:
         """The answer; None when the world moved since it was looked at, which the next look sees."""
         outcome = await self.node.ask(request)
         if not isinstance(outcome, Refusal):
@@ -278,7 +268,7 @@ class Desk:
             log.warning("%s is not started again after %d failures in a row", seat.agent_name, count)
 
 
-def _handle(launch: RuntimeEffect) -> Handle | None:
+def handle_of(launch: RuntimeEffect) -> Handle | None:
     if not launch.pid:
         return None
     return Handle(

@@ -17,7 +17,9 @@ from client.protocol.ids import TeamRunId
 from client.protocol.operation import Node
 from client.protocol.refusals import ROWS, Code, Refusal, Retry
 from client.protocol.team_run import TakeTeamRun
-from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Control, Open, decide
+from supervisor.checks import check
+from supervisor.controls import control
+from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Check, Control, Open, decide
 from supervisor.desk import Desk, Means, lasting
 
 log = logging.getLogger(__name__)
@@ -50,6 +52,8 @@ async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, 
         seen = await lasting(node, ListDue(team_run_id=run_id, sup_gen=sup_gen))
         if isinstance(seen, Refusal):
             return seen
+        if desk is not None:
+            desk.look_at(seen.seats)
         profiles = desk.means.profiles if desk else ()
         actions = decide(
             seen, profiles=profiles, busy=desk.busy if desk else (), failures=desk.failures if desk else {}
@@ -58,7 +62,7 @@ async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, 
         for action in actions:
             if isinstance(action, Admit):
                 faults += not await _admit(node, action.due, sup_gen)
-            elif desk is not None:
+            elif desk is not None and not (isinstance(action, Check) and desk.means.checks is None):
                 desk.busy.add(action.busy)
                 tasks.start_soon(_act, desk, action)
         news = WaitForEvent(predicate=f"team-run:{run_id}.seq>{seen.seq}", timeout_ms=_AGAIN_MS if faults else _WAIT_MS)
@@ -93,7 +97,10 @@ async def _act(desk: Desk, action: Action) -> None:
             case Adopt():
                 await desk.adopt(action)
             case Control():
-                await desk.control(action)
+                await control(desk, action)
+            case Check():
+                assert desk.means.checks is not None, "nothing else begins one"
+                await check(desk.node, desk.means.checks, action.due, desk.sup_gen)
             case Admit():
                 raise AssertionError("admitted in the loop itself")
     finally:

@@ -9,10 +9,11 @@ import pytest
 
 from tests.support.daemon import daemon, home, shared
 from tests.support.node import InProcessNode, in_process
+from tests.support.runs import field
 from tests.support.supervised import living
 from tests.support.worker import bench
 
-__all__ = ["bench", "daemon", "home", "living", "node", "shared"]
+__all__ = ["bench", "daemon", "field", "home", "living", "node", "shared"]
 
 
 @pytest.fixture

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 from client import paths
@@ -14,6 +17,10 @@ from client.cli.index import DIGEST
 #: Seconds in which a daemon that went away is looked for again: it may be starting anew.
 _AWAY = 30.0
 _GOING_ON = ("planned", "running", "draining")
+
+
+#: What the file says otherwise, in words, and what makes it so.
+Change = tuple[str, Callable[[], object]]
 
 
 class Refused(Exception):
@@ -31,10 +38,11 @@ class Node:
     def __init__(self) -> None:
         self.home = paths.home()
         self.seq = 0
+        self._answered = False
 
     def ask(self, op: str, key: str = "", **body: Any) -> Any:
         """The answer. A write without a key gets one, so that a lost answer is asked for again. Raises ``Refused``,
-        and ``Unavailable`` once the daemon was away for long.
+        and ``Unavailable`` where no daemon ever answered, or it was away for long.
         """
         key = key or (door.new_key() if _writes(op) else "")
         until = time.monotonic() + _AWAY
@@ -42,10 +50,11 @@ class Node:
             try:
                 answer, welcome = door.once(self.home, DIGEST, op, body, key)
             except door.Unavailable:
-                if time.monotonic() > until:
+                if not self._answered or time.monotonic() > until:
                     raise
                 _pause()
                 continue
+            self._answered = True
             refusal: Any = answer.get("refusal")
             if refusal is None:
                 self.seq = int(str(answer["seq"]))
@@ -115,3 +124,9 @@ def guarded(run: Any, *, as_json: bool) -> int:
         return say.refused(why.refusal, why.welcome, as_json=as_json)
     except door.Unavailable as gone:
         return say.unavailable(gone, as_json=as_json)
+
+
+def same_key(what: str, body: dict[str, Any], number: int) -> str:
+    """The same for whoever saw the same: ``number`` counts what there was before."""
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
+    return f"up {what} {number} {digest}"

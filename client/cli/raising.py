@@ -6,15 +6,14 @@ follows from what was seen, so that whoever asks second gets the first answer.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Callable
 from typing import Any
 
 from client.cli.arguments import Usage
-from client.cli.crew import Node
-from client.team_file import ME, Member, TeamFile, Work
+from client.cli.crew import Change, Node, same_key
+from client.cli.works_of import Works
+from client.team_file import ME, Member, TeamFile
 
 _GOING_ON = ("planned", "running", "draining")
 _AGENT = ("profile", "role", "description", "model", "workspace", "ceiling")
@@ -28,12 +27,17 @@ class Raising:
         self._file = file
         self._project = os.path.realpath(os.path.join(folder, file.project))
         self._tell = tell
-        self._changes: list[tuple[str, Callable[[], object]]] = []
+        self._changes: list[Change] = []
         self._agents: dict[str, Any] = {}
         self._memberships: dict[str, str] = {}
+        self._works = Works(node, file, tell)
         self._namesakes = 0
         self.run: Any = None
-        self.works: dict[str, Any] = {}
+
+    @property
+    def works(self) -> dict[str, Any]:
+        """The Works of the file, by their keys."""
+        return self._works.found
 
     @property
     def differences(self) -> list[str]:
@@ -51,7 +55,7 @@ class Raising:
         team = self._find_team()
         if team is not None and (runs := self._runs(team)[0]):
             self.run = runs[0]
-            self._find_works()
+            self._changes += self._works.look(self.run["id"])
 
     def raise_all(self) -> None:
         """Make what is missing, in the order in which one thing needs another."""
@@ -62,8 +66,7 @@ class Raising:
             self._member(team, member)
         self._go(team)
         self._places()
-        for work in self._file.works:
-            self._work(work)
+        self._works.make(self.run["id"], self._agents, self._memberships)
 
     # --- agents ---
 
@@ -96,7 +99,7 @@ class Raising:
         if there := [each for each in same if each["status"] != "retired"]:  # another shell was faster
             self._agents[member.name] = there[0]
             return
-        self._agents[member.name] = self._node.ask("agent.create", _key("agent", body, len(same)), **body)
+        self._agents[member.name] = self._node.ask("agent.create", same_key("agent", body, len(same)), **body)
         self._tell(f"member {member.name} ({member.profile})")
 
     # --- team ---
@@ -126,11 +129,11 @@ class Raising:
                 "project": self._project,
                 "description": self._file.description,
             }
-            team = self._node.ask("team.create", _key("team", body, self._namesakes), **body)
+            team = self._node.ask("team.create", same_key("team", body, self._namesakes), **body)
             self._tell(f"team {self._file.name} in {self._project}")
         if team["state"] == "inactive":
             body = {"team_id": team["id"], "expected_version": team["version"]}
-            team = self._node.ask("team.activate", _key("activate", body, 0), **body)
+            team = self._node.ask("team.activate", same_key("activate", body, 0), **body)
         shown = self._node.ask("team.show", team_id=team["id"])["members"]
         self._memberships = {each["name"]: each["membership"]["id"] for each in shown}
         hosts = [each["name"] for each in shown if each["membership"]["role"] == "host"]
@@ -147,10 +150,10 @@ class Raising:
         if membership is None:
             body = {"team_id": team["id"], "agent_member_id": agent["id"]}
             gone = len([m for m in self._node.every("membership.list", **body) if m["state"] == "inactive"])
-            membership = self._node.ask("membership.invite", _key("invite", body, gone), **body)
+            membership = self._node.ask("membership.invite", same_key("invite", body, gone), **body)
         if membership["state"] == "invited":
             body = {"membership_id": membership["id"], "expected_version": membership["version"]}
-            membership = self._node.ask("membership.join", _key("join", body, 0), **body)
+            membership = self._node.ask("membership.join", same_key("join", body, 0), **body)
         self._memberships[member.name] = membership["id"]
 
     # --- run ---
@@ -170,10 +173,10 @@ class Raising:
             self.run = going_on[0]
         else:
             body = {"team_id": team["id"], "objective": self._file.objective}
-            self.run = self._node.ask("team-run.create", _key("run", body, number), **body)
+            self.run = self._node.ask("team-run.create", same_key("run", body, number), **body)
         if (verb := {"planned": "start", "draining": "resume"}.get(self.run["state"])) is not None:
             body = {"team_run_id": self.run["id"], "expected_version": self.run["version"]}
-            self.run = self._node.ask(f"team-run.{verb}", _key(verb, body, 0), **body)
+            self.run = self._node.ask(f"team-run.{verb}", same_key(verb, body, 0), **body)
             self._tell(f"run {self.run['id']}")
 
     def _places(self) -> None:
@@ -184,63 +187,10 @@ class Raising:
             if place is None:
                 body = {"team_run_id": self.run["id"], "membership_id": self._memberships[member.name]}
                 before = [each for each in shown if each["name"] == member.name]
-                self._node.ask("member-run.add", _key("place", body, len(before)), **body)
+                self._node.ask("member-run.add", same_key("place", body, len(before)), **body)
             elif place["coordination"] == "closed":
                 body = {"member_run_id": place["id"], "expected_version": place["version"]}
-                self._node.ask("member-run.reopen", _key("reopen", body, 0), **body)
-
-    # --- Works ---
-
-    def _find_works(self) -> None:
-        known = {work["title"].casefold(): work for work in self._node.every("work.list", team_run_id=self.run["id"])}
-        for work in self._file.works:
-            found = known.get(work.title.casefold())
-            if found is not None:
-                self.works[work.key] = found
-                self._compare_work(found, work)
-
-    def _compare_work(self, found: Any, work: Work) -> None:
-        said = {"title": work.title, "context": work.context, "priority": work.priority}
-        changes: dict[str, Any] = {name: value for name, value in said.items() if value != found[name]}
-        if work.criteria != found["criteria"]:
-            changes["completion_criteria"] = "\n".join(work.criteria)
-        if not changes:
-            return
-        what = f"work {work.key}: {', '.join(changes)} changed"
-        if found["phase"] == "closed":
-            self._tell(f"{what} in the file, and it is closed: it stays as it was")
-            return
-        body = {"work_id": found["id"], "expected_version": found["version"], **changes}
-        self._changes.append((what, lambda: self._node.ask("work.update", **body)))
-
-    def _work(self, work: Work) -> None:
-        if work.key not in self.works:
-            body = {
-                "team_run_id": self.run["id"],
-                "title": work.title,
-                "context": work.context,
-                "completion_criteria": "\n".join(work.criteria),
-                "claim_mode": "host_assign" if work.assign else "team_claim",
-                "prerequisite_work_ids": [self.works[key]["id"] for key in work.needs],
-                "priority": work.priority,
-                "checks": work.check,
-            }
-            self.works[work.key] = self._node.ask("work.create", _key("work", body, 0), **body)
-            self._tell(f"work {work.key}: {work.title}")
-        found = self.works[work.key]
-        if work.assign and found["owner_id"] is None and found["phase"] == "open":
-            body = {
-                "work_id": found["id"],
-                "expected_version": found["version"],
-                "membership_id": self._memberships[work.assign],
-            }
-            self.works[work.key] = self._node.ask("work.assign", _key("assign", body, 0), **body)
+                self._node.ask("member-run.reopen", same_key("reopen", body, 0), **body)
 
 
 _ME = Member(name=ME, profile="me")
-
-
-def _key(what: str, body: dict[str, Any], number: int) -> str:
-    """The same for whoever saw the same: ``number`` counts what there was before."""
-    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
-    return f"up {what} {number} {digest}"

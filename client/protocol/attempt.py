@@ -219,6 +219,7 @@ class RecordCheck(Request[CheckResult]):
     name: Annotated[str, "the check", LABEL]
     passed: Annotated[bool, "whether it passed"]
     snapshot: Annotated[str, "digest of the frozen snapshot it ran on", LABEL] = ""
+    revision: Annotated[str, "the commit it ran on; empty where the submission names none", LABEL] = ""
     log_digest: Annotated[str, "digest of its log", LABEL] = ""
 
 

@@ -12,8 +12,11 @@ from client.protocol.effect import RuntimeEffect
 from client.protocol.ids import (
     OWN_RUN,
     AgentMemberId,
+    Fence,
     MemberRunId,
     ProjectId,
+    ReceiptId,
+    RunGen,
     SessionId,
     SupGen,
     TeamRunId,
@@ -90,6 +93,7 @@ class AttentionKind(enum.StrEnum):
     REVIEW = "review_requested"
     BLOCKED = "blocked"
     ORPHANED = "orphaned"
+    STOPPED = "member_stopped"
     PREREQUISITE = "prerequisite_not_accepted"
     MAIL = "mail_undelivered"
     DELEGATION = "delegation"
@@ -142,12 +146,27 @@ class Due:
 
 
 @attrs.frozen(kw_only=True)
+class DueCheck:
+    """A named check without a result for the submission in review. ``line`` is as the Work says it, ``revision`` the
+    commit submitted, empty where there is none; ``root`` is the project's folder.
+    """
+
+    work_id: WorkId
+    receipt_id: ReceiptId
+    fence: Fence
+    line: str
+    revision: str
+    root: str
+
+
+@attrs.frozen(kw_only=True)
 class Seat:
     """A place of a run that a supervisor looks after: who sits there, where it works, its session that is not closed
     and the last launch of that.
     """
 
     member_run_id: MemberRunId
+    run_gen: RunGen
     agent_member_id: AgentMemberId
     agent_name: str
     team_name: str
@@ -172,6 +191,7 @@ class DueList:
     controls: list[RuntimeEffect]
     sup_gen: SupGen
     seq: int
+    checks: list[DueCheck] = attrs.Factory(list)
 
 
 @attrs.frozen(kw_only=True)

@@ -200,7 +200,7 @@ OPERATIONS = (
         PrepareEffect,
         planes=SUPERVISOR,
         effect=_W,
-        refuses=(*_SUP, Code.EFFECT_UNSETTLED, Code.INVALID_STATE_TRANSITION),
+        refuses=(*_SUP, Code.EFFECT_UNSETTLED, Code.INVALID_STATE_TRANSITION, Code.MEMBER_RUN_CLOSED),
     ),
     Operation(
         "effect.resolve",

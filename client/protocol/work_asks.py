@@ -6,7 +6,7 @@ from typing import Annotated
 
 import attrs
 
-from client.protocol.attempt import OWN_ID, REFERENCES, Binding, Outcome, Receipt, WorkDelivery
+from client.protocol.attempt import OWN_ID, REFERENCES, Binding, CheckResult, Outcome, Receipt, WorkDelivery
 from client.protocol.ids import DELIVERED_WORK, OWN_RUN, MembershipId, ReceiptId, TeamRunId, WorkId
 from client.protocol.operation import (
     HOST_OR_OPERATOR,
@@ -26,7 +26,7 @@ from client.protocol.work import ClaimMode, Condition, Phase, Priority, Readines
 NEEDS = Bounds(most=128)
 #: So much that a receipt can repeat every criterion.
 CRITERIA = Bounds(least=1, most=8192)
-#: Named checks, as NAME=COMMAND.
+#: Named checks, as NAME=COMMAND or NAME=limit=SECONDS COMMAND.
 CHECKS = Bounds(most=64, item=2048)
 #: One answer a criterion, one a named check.
 ANSWERS = Bounds(most=128, item=600)
@@ -34,7 +34,9 @@ ANSWERS = Bounds(most=128, item=600)
 
 @attrs.frozen(kw_only=True)
 class WorkShown:
-    """One Work with everything that hangs on it, and whether it could be started."""
+    """One Work with everything that hangs on it, and whether it could be started. ``checks`` are the results of its
+    named checks for the last submission.
+    """
 
     work: Work
     readiness: Readiness
@@ -44,6 +46,7 @@ class WorkShown:
     bindings: list[Binding]
     deliveries: list[WorkDelivery]
     receipts: list[Receipt]
+    checks: list[CheckResult] = attrs.Factory(list)
 
 
 @attrs.frozen(kw_only=True)
@@ -81,9 +84,11 @@ class CreateWork(Request[Work]):
     required_role: Annotated[str, "only a member with this role in the run may answer for it", LABEL] = ""
     prerequisite_work_ids: Annotated[list[str], "Works that have to be accepted first", NEEDS] = attrs.Factory(list)
     priority: Annotated[Priority, "how urgent it is"] = Priority.NORMAL
-    checks: Annotated[list[str], "checks that must pass on the submission, as NAME=COMMAND", CHECKS] = attrs.Factory(
-        list
-    )
+    checks: Annotated[
+        list[str],
+        "checks that must pass on the submission, as NAME=COMMAND or NAME=limit=SECONDS COMMAND; words, no shell",
+        CHECKS,
+    ] = attrs.Factory(list)
     duplicate_ok: Annotated[bool, "allow an open Work of the same title"] = False
 
 
@@ -254,7 +259,11 @@ class UpdateWork(Request[Work]):
     context: Annotated[str | None, "new context", TEXT] = None
     completion_criteria: Annotated[str | None, "new criteria, one a line", CRITERIA] = None
     priority: Annotated[Priority | None, "new priority"] = None
-    add_checks: Annotated[list[str], "one more check that must pass, as NAME=COMMAND", CHECKS] = attrs.Factory(list)
+    add_checks: Annotated[
+        list[str],
+        "one more check that must pass, as NAME=COMMAND or NAME=limit=SECONDS COMMAND; words, no shell",
+        CHECKS,
+    ] = attrs.Factory(list)
     remove_check: Annotated[str | None, "take this named check away", LABEL] = None
 
 

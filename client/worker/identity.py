@@ -8,7 +8,7 @@ from client.git import Author
 from client.protocol.attempt import Binding, Custody
 from client.protocol.board import ShowBoard
 from client.protocol.ids import MembershipId, SessionId, TeamRunId
-from client.protocol.operation import MEMBERS, R, Request
+from client.protocol.operation import MEMBERS, Plane, R, Request
 from client.protocol.refusals import ROWS, Code, Refusal
 from client.protocol.session import AgentSession, ListSessions, SessionState
 from client.protocol.team_run import ShowTeamRun
@@ -22,13 +22,14 @@ _LIVE = frozenset({Custody.CLAIMED, Custody.ORPHANED_UNVERIFIED})
 
 @attrs.frozen(kw_only=True)
 class Me:
-    """The member that this session is in its run."""
+    """The member that this session is in its run. ``hosts``: it is the Host of its team."""
 
     name: str
     agent_id: str
     membership_id: MembershipId
     run_id: TeamRunId
     session_id: SessionId
+    hosts: bool = False
 
     @property
     def author(self) -> Author:
@@ -74,6 +75,7 @@ async def identify(link: Link) -> Me:
                 membership_id=place.member_run.membership_id,
                 run_id=run_id,
                 session_id=own.id,
+                hosts=welcome.plane is Plane.HOST,
             )
     raise Gone(f"{agent_id} has no place in the run {run_id}", 1)
 

@@ -28,7 +28,7 @@ _TAIL = 4096
 #: Seconds that a program has to end after SIGTERM.
 GRACE = 5.0
 #: Seconds that what a program left running may still write after its own end, and after it was killed.
-_LINGER = 1.0
+_LINGER = 2.0
 
 NEITHER = (
     "nothing says which program runs: begin the Work's context with #! and an interpreter, which makes it a script, or "
@@ -97,11 +97,13 @@ class Log(Protocol):
 
 
 class _Output:
-    """Takes output as it comes, and keeps no more than its end in memory."""
+    """Takes output as it comes, and keeps no more than its end in memory, and of it all no more than ``most`` bytes."""
 
-    def __init__(self, log: Log, screen: int) -> None:
+    def __init__(self, log: Log, screen: int | None, most: int | None = None) -> None:
         self._log: Log | None = log
         self._screen: int | None = screen
+        self._most = most
+        self._cut = False
         self._sha = hashlib.sha256()
         self.size = 0
         self.tail = b""
@@ -109,7 +111,7 @@ class _Output:
 
     @property
     def whole(self) -> bool:
-        return self.ended and self._log is not None
+        return self.ended and self._log is not None and not self._cut
 
     @property
     def digest(self) -> str:
@@ -118,13 +120,15 @@ class _Output:
     def take(self, data: bytes | bytearray) -> None:
         """Blocks as long as the terminal does. A full disk ends the log, a closed terminal the showing; not the run."""
         if self._log is not None:
+            kept = data if self._most is None else data[: self._most - self.size]
+            self._cut |= len(kept) < len(data)
             try:
-                self._log.write(data)
+                self._log.write(kept)
             except OSError:
                 self._log = None
             else:
-                self._sha.update(data)
-                self.size += len(data)
+                self._sha.update(kept)
+                self.size += len(kept)
         self.tail = (self.tail + data)[-_TAIL:]
         try:
             rest = memoryview(data)
@@ -134,16 +138,26 @@ class _Output:
             self._screen = None
 
 
-async def run(
-    program: Program, *, env: Mapping[str, str], folder: Path, log: Path, screen: int = 1, grace: float = GRACE
+async def run(  # noqa: PLR0913 — what a program is given
+    program: Program,
+    *,
+    env: Mapping[str, str],
+    folder: Path,
+    log: Path,
+    screen: int | None = 1,
+    grace: float = GRACE,
+    most: int | None = None,
 ) -> Ended | NotStarted:
-    """Run it to its end. Cancelled, it ends the program first: TERM, and KILL after ``grace`` seconds."""
+    """Run it to its end. Cancelled, it ends the program first: TERM, and KILL after ``grace`` seconds.
+
+    Its log takes ``most`` bytes, and what comes after them is read and thrown away.
+    """
     try:
         file = await trio.to_thread.run_sync(_open, log)
     except OSError as error:
         return NotStarted(f"its log {log} cannot be written: {error.strerror or error}")
     with file:
-        output = _Output(file, screen)
+        output = _Output(file, screen, most)
         async with _argv(program) as argv:
             try:
                 process = await trio.lowlevel.open_process(

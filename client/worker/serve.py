@@ -19,6 +19,7 @@ from client.protocol.refusals import Code, Refusal
 from client.protocol.session import ShowSession
 from client.protocol.work import Condition, Phase, Work
 from client.protocol.work_asks import BlockWork, ShowWork, StartWork, WorkShown
+from client.worker.claims import claim_one
 from client.worker.evidence import Evidence, Obstacle, base_of, gather
 from client.worker.identity import Me, delivered
 from client.worker.link import Link, told
@@ -65,6 +66,10 @@ class Worker:
                 await trio.sleep(_AGAIN)
                 continue
             if not await self._take_one(found):
+                if not found and not self.me.hosts and (refused := await claim_one(self.link, self.me)) is not None:
+                    self._tell(refused)
+                    await trio.sleep(_AGAIN)
+                    continue
                 await self._wait(f"team-run:{self.me.run_id}.seq>{seq}")
 
     def interrupt(self) -> None:

@@ -6,7 +6,8 @@ import enum
 import re
 from collections.abc import Mapping
 
-from client.protocol.attempt import Binding, Custody, DeliveryCause, DeliveryState
+from client.protocol.attempt import Binding, CheckResult, Custody, DeliveryCause, DeliveryState
+from client.protocol.checks import named, read
 from client.protocol.refusals import Code, Refusal
 from client.protocol.work import Work
 from daemon.kernel.machine import Lifecycle
@@ -89,7 +90,7 @@ def evidence_missing(candidate: str, *, report_only: bool) -> Refusal | None:
 def answers(work: Work, given: list[str]) -> dict[str, list[dict[str, str]]] | Refusal:
     """Each criterion and named check with its answer; what was not answered is said, and refuses nothing."""
     lines = {str(n): line for n, line in enumerate(work.criteria, 1)}
-    checks = {name: name for name in map(check_name, work.checks)}
+    checks = {name: name for name in map(named, work.checks)}
     found: dict[str, tuple[str, str]] = {}
     for text in given:
         match = _ANSWER.fullmatch(text)
@@ -116,27 +117,31 @@ def too_long(body: str) -> Refusal | None:
     return Refusal(code=Code.LIMIT_EXCEEDED, about="submission", lifted_by=lifted_by)
 
 
-def check_name(check: str) -> str:
-    return check.partition("=")[0]
-
-
 def bad_checks(checks: list[str]) -> Refusal | None:
     """Why these are no named checks, or None."""
-    names = [check_name(check) for check in checks]
+    names = [named(check) for check in checks]
     for name, check in zip(names, checks, strict=True):
         if not _CHECK.fullmatch(check) or names.count(name) > 1:
             why = f"{name!r} names two of them" if _CHECK.fullmatch(check) else f"not {check[:80]!r}"
             lifted_by = f"write each as NAME=COMMAND, the name of letters, digits, '.', '_' and '-'; {why}"
             return Refusal(code=Code.MALFORMED, about="checks", lifted_by=lifted_by)
+        if isinstance(wrong := read(check), str):
+            lifted_by = f"write each as NAME=COMMAND or NAME=limit=SECONDS COMMAND; {name}: {wrong}"
+            return Refusal(code=Code.MALFORMED, about="checks", lifted_by=lifted_by)
     return None
 
 
-def gate(work: Work, results: Mapping[str, bool]) -> Refusal | None:
-    """Why the named checks keep this submission from being accepted, or None."""
+def gate(work: Work, results: Mapping[str, CheckResult]) -> Refusal | None:
+    """Why the named checks keep this submission from being accepted, or None. All must have passed on one snapshot."""
+    snapshot = ""
     for check in work.checks:
-        name = check_name(check)
-        if not results.get(name):
-            said = "failed" if name in results else "has no result yet"
+        name = named(check)
+        found = results.get(name)
+        snapshot = snapshot or (found.snapshot if found is not None else "")
+        if found is None or not found.passed or not found.snapshot or found.snapshot != snapshot:
+            said = "has no result yet" if found is None else "failed"
+            if found is not None and found.passed:
+                said = "passed on another snapshot" if found.snapshot else "passed on no snapshot"
             lifted_by = (
                 f"check {name} {said}; a new attempt lifts it, or the Host takes the check away: "
                 f"firm work update {work.id} --expected-version {work.version} --remove-check {name}"

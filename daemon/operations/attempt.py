@@ -1,4 +1,4 @@
-"""Handlers for attempts at a Work: admission, delivery, heartbeat, loss, recovery, receipts, checks."""
+"""Handlers for attempts at a Work: admission, delivery, heartbeat, loss, recovery, receipts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import attrs
 from client.protocol.attempt import (
     AdmitWork,
     Binding,
-    CheckResult,
     Custody,
     DeliveryCause,
     DeliveryState,
@@ -19,7 +18,6 @@ from client.protocol.attempt import (
     ListReceipts,
     Receipt,
     ReceiptPage,
-    RecordCheck,
     RecoverWork,
     RedeliverWork,
     ReportDelivery,
@@ -32,7 +30,7 @@ from client.protocol.session import AgentSession, SessionState
 from client.protocol.team_run import TeamRun
 from client.protocol.work import Phase, Work
 from daemon.call import Call
-from daemon.kernel.attempt import CUSTODY, DELIVERY, CustodyCause, check_name, stale
+from daemon.kernel.attempt import CUSTODY, DELIVERY, CustodyCause, stale
 from daemon.kernel.readiness import not_ready
 from daemon.kernel.team_run import fenced, takes_claims
 from daemon.kernel.version import moved
@@ -88,7 +86,8 @@ def received(tx: Tx, call: Call, binding: Binding) -> None:
         _deliver(tx, call, delivery, DeliveryCause.RECEIVED, "")
 
 
-def _supervised(tx: Tx, call: Call, work_id: WorkId, sup_gen: int) -> tuple[Work, TeamRun] | Refusal:
+def supervised(tx: Tx, call: Call, work_id: WorkId, sup_gen: int) -> tuple[Work, TeamRun] | Refusal:
+    """The Work that the supervisor of its run speaks of, and that run, while it holds it."""
     work = actor.work(tx, call, work_id)
     if isinstance(work, Refusal):
         return work
@@ -100,7 +99,7 @@ def _supervised(tx: Tx, call: Call, work_id: WorkId, sup_gen: int) -> tuple[Work
 
 
 def admit(tx: Tx, call: Call, ask: AdmitWork) -> Binding | Refusal:
-    found = _supervised(tx, call, ask.work_id, ask.sup_gen)
+    found = supervised(tx, call, ask.work_id, ask.sup_gen)
     if isinstance(found, Refusal):
         return found
     work, run = found
@@ -199,7 +198,7 @@ def expire(tx: Tx, call: Call, binding_id: BindingId) -> Binding | Refusal | Non
 
 
 def _attempt(tx: Tx, call: Call, work_id: WorkId, sup_gen: int, fence: int) -> Binding | Refusal:
-    found = _supervised(tx, call, work_id, sup_gen)
+    found = supervised(tx, call, work_id, sup_gen)
     if isinstance(found, Refusal):
         return found
     binding = attempts.live(tx, work_id)
@@ -317,34 +316,6 @@ def dispatched(tx: Tx, work: Work) -> Refusal | None:
         return None
     lifted_by = f"the attempt fence={live.fence} may have reached its process; it ends, or is reviewed once it is lost"
     return Refusal(code=Code.DELIVERY_RECOVERY_UNCERTAIN, about=f"work/{work.id}", lifted_by=lifted_by)
-
-
-def check(tx: Tx, call: Call, ask: RecordCheck) -> CheckResult | Refusal:
-    found = _supervised(tx, call, ask.work_id, ask.sup_gen)
-    if isinstance(found, Refusal):
-        return found
-    work, _ = found
-    about = f"work/{work.id}"
-    if work.phase is not Phase.REVIEW or work.receipt_id != ask.receipt_id:
-        lifted_by = "a check runs on the submission in review; this one is not"
-        return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=lifted_by)
-    if ask.name not in map(check_name, work.checks):
-        return no_check(work, ask.name)
-    result = CheckResult(
-        receipt_id=ask.receipt_id,
-        name=ask.name,
-        passed=ask.passed,
-        snapshot=ask.snapshot,
-        log_digest=ask.log_digest,
-        at=call.now,
-    )
-    attempts.record(tx, result)
-    return result
-
-
-def no_check(work: Work, name: str) -> Refusal:
-    named = ", ".join(map(check_name, work.checks)) or "none"
-    return Refusal(code=Code.NOT_FOUND, about=f"check/{name}", lifted_by=f"the checks of {work.id}: {named}")
 
 
 def canonical(body: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from client.protocol.board import (
     BoardMember,
     BoardWork,
     Due,
+    DueCheck,
     DueList,
     ListAttention,
     ListDue,
@@ -118,7 +120,8 @@ def _attention(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
     found: list[Attention] = []
     if call.plane is Plane.OPERATOR or hosts:
         found += _reviews(tx, run, lambda owner: host is None or owner != host.id)
-        found += [*_blocked(tx, call, run), *_orphaned(tx, run), *_stuck(tx, run), *_delegations(tx, run)]
+        found += [*_blocked(tx, call, run), *_orphaned(tx, run), *_stopped(tx, run)]
+        found += [*_stuck(tx, run), *_delegations(tx, run)]
     elif caller is not None and host is not None and caller.membership.role is MembershipRole.MEMBER:
         found += _reviews(tx, run, lambda owner: owner == host.id)
     if caller is not None:
@@ -163,6 +166,14 @@ _SAID = {
         "work/{work}",
         "the attempt fence={fence} at {title!r} was lost: {reason}",
         "see what it left behind, then review it with work recover: firm work show --work-id {work}",
+    ),
+    "stopped": _Words(
+        AttentionKind.STOPPED,
+        "stopped/{session}/{version}",
+        "session/{session}",
+        "{name} has no process: {reason}",
+        "it is tried again a few times; mend what stands in the way, then: firm session close {session}, and "
+        "firm reopen {name}",
     ),
     "prerequisite": _Words(
         AttentionKind.PREREQUISITE,
@@ -240,6 +251,13 @@ def _orphaned(tx: Tx, run: TeamRun) -> list[Attention]:
     ]
 
 
+def _stopped(tx: Tx, run: TeamRun) -> list[Attention]:
+    return [
+        _item("stopped", since=since, session=session, version=version, name=shlex.quote(name), reason=reason)
+        for session, version, name, since, reason in facts.stopped(tx, run.id)
+    ]
+
+
 def _stuck(tx: Tx, run: TeamRun) -> list[Attention]:
     """One item a Work, however many of its prerequisites will never be accepted; the last of them is the incident."""
     closed: dict[str, list[tuple[Any, ...]]] = {}
@@ -306,14 +324,19 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
         controls=effects.controls(tx, run.id),
         sup_gen=run.sup_gen,
         seq=facts.seq(tx),
+        checks=[
+            DueCheck(work_id=w, receipt_id=r, fence=f, line=line, revision=revision, root=root)
+            for w, r, f, line, revision, root in facts.checks_due(tx, run.id)
+        ],
     )
 
 
 def _seat(tx: Tx, run: TeamRun, row: tuple[Any, ...]) -> Seat:
-    place, agent, name, team, profile, workspace, project, root, in_git, takes = row
+    place, run_gen, agent, name, team, profile, workspace, project, root, in_git, takes = row
     session = sessions.open_of_place(tx, place)
     return Seat(
         member_run_id=place,
+        run_gen=run_gen,
         agent_member_id=agent,
         agent_name=name,
         team_name=team,

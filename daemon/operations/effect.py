@@ -34,7 +34,7 @@ from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.effect import EFFECT, EffectCause, admits, controllable, held, launchable
 from daemon.kernel.session import PROCESS, SESSION, current
-from daemon.kernel.team_run import MEMBER_RUN, PlaceCause, fenced, goes_on
+from daemon.kernel.team_run import MEMBER_RUN, PlaceCause, fenced, goes_on, present
 from daemon.kernel.version import moved
 from daemon.operations import actor, find, session
 from store import effect as effects
@@ -67,7 +67,10 @@ def prepare(tx: Tx, call: Call, ask: PrepareEffect) -> RuntimeEffect | Refusal:
     for effect in unsettled:
         if effect.kind is EffectKind.LAUNCH and effect.state is EffectState.PREPARED:
             return effect
-    if refusal := admits(unsettled, EffectKind.LAUNCH) or launchable(found):
+    place = MEMBER_RUNS.load(tx, found.member_run_id)
+    assert place is not None, "a foreign key holds it"
+    # Whoever is asked to end it closes its place first: after that nothing new begins.
+    if refusal := admits(unsettled, EffectKind.LAUNCH) or launchable(found) or present(place):
         return refusal
     return _new(tx, call, found, EffectKind.LAUNCH, cwd=ask.cwd)
 

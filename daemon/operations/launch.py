@@ -13,6 +13,8 @@ from client.protocol.project import Project
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession
 from daemon.call import Call
+from daemon.kernel.session import current
+from daemon.kernel.team_run import present
 from daemon.operations import effect as operations
 from daemon.operations import find
 from providers.profiles import PROFILES
@@ -21,7 +23,7 @@ from store.effect import EFFECTS
 from store.project import PROJECTS
 from store.session import SESSIONS
 from store.team import TEAMS
-from store.team_run import TEAM_RUNS
+from store.team_run import MEMBER_RUNS, TEAM_RUNS
 from store.tx import Tx
 
 
@@ -41,6 +43,10 @@ def admit(tx: Tx, call: Call, effect_id: EffectId, environment: dict[str, str]) 
     if effect is None or effect.kind is not EffectKind.LAUNCH or effect.state is not EffectState.PREPARED:
         return find.not_found("effect", effect_id)
     session, project = _of(tx, effect)
+    place = MEMBER_RUNS.load(tx, session.member_run_id)
+    assert place is not None, "a foreign key holds it"
+    if refusal := current(session, effect.session_gen) or present(place):
+        return refusal
     agent = AGENTS.load(tx, session.agent_member_id)
     assert agent is not None, "a foreign key holds it"
     profile = PROFILES.get(agent.profile)

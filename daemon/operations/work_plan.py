@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from client.protocol.checks import named
 from client.protocol.ids import TeamRunId, WorkId, new_id
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
@@ -22,12 +23,12 @@ from client.protocol.work_asks import (
 )
 from daemon.call import Call
 from daemon.kernel import cursor
-from daemon.kernel.attempt import bad_checks, check_name
+from daemon.kernel.attempt import bad_checks
 from daemon.kernel.readiness import cannot_need, in_order, readiness
 from daemon.kernel.team_run import takes_works
 from daemon.kernel.version import moved
 from daemon.kernel.work import WorkCause, moved_by
-from daemon.operations import actor, attempt, find
+from daemon.operations import actor, attempt, check, find
 from store import attempt as attempts
 from store import work as works
 from store.agent import AGENTS
@@ -157,13 +158,15 @@ def update(tx: Tx, call: Call, ask: UpdateWork) -> Work | Refusal:
         changes["criteria"] = _lines(ask.completion_criteria)
     if ask.priority is not None:
         changes["priority"] = ask.priority
-    if ask.remove_check is not None and ask.remove_check not in map(check_name, work.checks):
-        return attempt.no_check(work, ask.remove_check)
-    kept = [check for check in work.checks if check_name(check) != ask.remove_check]
+    if ask.remove_check is not None and ask.remove_check not in map(named, work.checks):
+        return check.no_check(work, ask.remove_check)
+    kept = [line for line in work.checks if named(line) != ask.remove_check]
     changes["checks"] = checks = [*kept, *ask.add_checks]
     said = changes.get("title", work.title), changes.get("criteria", work.criteria)
     if refusal := _blank(*said) or bad_checks(checks):
         return refusal
+    if ask.remove_check is not None and work.receipt_id is not None:
+        attempts.forget(tx, work.receipt_id, ask.remove_check)
     after = WORKS.change(tx, work, kind=WorkCause.UPDATE.value, actor=call.actor, at=call.now, **changes)
     works.index(tx, after)
     return after
@@ -234,6 +237,7 @@ def show(tx: Tx, call: Call, ask: ShowWork) -> WorkShown | Refusal:
         bindings=attempts.of_work(tx, work.id),
         deliveries=attempts.deliveries(tx, work.id),
         receipts=attempts.receipts(tx, work.id),
+        checks=list(attempts.results(tx, work.receipt_id).values()) if work.receipt_id else [],
     )
 
 

@@ -105,7 +105,7 @@ def _stands_in(pid: int, cwd: str) -> bool:
         return Path(cwd).is_dir()
 
 
-async def end_launch(server: Server, launch_id: str, first: Process) -> tuple[int, ...]:
+async def end_launch(server: Server, launch_id: str, first: Process) -> tuple[int, ...] | Unreachable:
     """End the first process, all below it, and whatever carries the mark of the launch below the server."""
 
     def find() -> set[Process]:

@@ -18,7 +18,7 @@ from providers.screen import type_into
 from providers.tmux import launching
 from providers.tmux.keyboard import PaneKeyboard
 from providers.tmux.listing import Row, look
-from providers.tmux.server import Places, Server, locked, open_server
+from providers.tmux.server import Places, Server, locked, no_place, open_server
 
 _STATUS_WITHIN = 1.0
 _ASK_AGAIN = 0.02
@@ -52,12 +52,11 @@ class Tmux:
         if self._server is not None and self._server.process.lives():
             await trio.lowlevel.checkpoint()
             return Opened(server=self._server.process, adopted=True)
-        before = self._places.recorded()
         server = await open_server(self._places, self._patience)
         if isinstance(server, Unreachable):
             return server
         self._server = server
-        return Opened(server=server.process, adopted=server.process == before)
+        return Opened(server=server.process, adopted=server.adopted)
 
     async def died(self) -> None:
         """Wait for the end of the server. At once when there is none."""
@@ -104,6 +103,8 @@ class Tmux:
             return _NOT_OPEN
         first = Process(handle.pid, handle.start_ticks if handle.boot_id == boot_id() else -1)
         left = await launching.end_launch(server, handle.launch_id, first)
+        if isinstance(left, Unreachable):
+            return left
         # That there is no such session is no error here: what counts is what is seen after.
         said = await server.ask("kill-session", "-t", f"={handle.launch_id}")
         seen = said if isinstance(said, Unreachable) else await look(server)
@@ -145,21 +146,28 @@ class Tmux:
         if (refused := self._places.make()) is not None:
             return refused
         with trio.CancelScope(deadline=trio.current_time() + self._patience) as scope:
-            async with locked(self._places):
-                scope.deadline = float("inf")  # only the wait for the lock; what follows has bounds of its own
-                return await self._close()
+            try:
+                async with locked(self._places):
+                    scope.deadline = float("inf")  # only the wait for the lock; what follows has bounds of its own
+                    return await self._close()
+            except OSError as error:
+                return no_place(self._places, error)
         return Unreachable(detail=f"a start of the server in {self._places.folder} has not ended")
 
-    async def _close(self) -> Stopped:
+    async def _close(self) -> Stopped | Unreachable:
         server = self._places.recorded()
         if server is None or not server.lives():
             return Stopped(left=())
-        left = set(await end_all(lambda: under(server)))
-        left.update(await end_all(lambda: {server} | under(server)))
+        below = await end_all(lambda: under(server))
+        if isinstance(below, Unreachable):
+            return below  # the server stays: after it, nothing below it could be found
+        left = await end_all(lambda: {server} | under(server))
+        if isinstance(left, Unreachable):
+            return left
         if not server.lives():
             self._places.socket.unlink(missing_ok=True)
             self._places.record.unlink(missing_ok=True)
-        return Stopped(left=tuple(sorted(left)))
+        return Stopped(left=tuple(sorted({*below, *left})))
 
 
 def _ended(row: Row, screen: str) -> Exit | None:

@@ -126,6 +126,7 @@ class Server:
     process: Process
     tmux: str
     patience: float  # seconds each call may take
+    adopted: bool  # it ran before this object
 
     async def ask(self, *words: str, stdin: bytes = b"", cwd: str = "/") -> Said | Unreachable:
         """One call of tmux, which starts no server by itself (-N)."""
@@ -178,16 +179,25 @@ async def open_server(places: Places, patience: float) -> Server | Unreachable:
     if tmux is None:
         return Unreachable(detail="tmux is not installed, or not on the PATH of the daemon")
     with trio.move_on_after(patience):
-        async with locked(places) as lock:
-            found = places.recorded()
-            if found is None or not found.lives():
-                started = await _begin(places, tmux, lock)
-                if isinstance(started, Unreachable):
-                    return started
-                found = started
-            server = Server(places=places, process=found, tmux=tmux, patience=patience)
-            return await _answering(server)
+        try:
+            async with locked(places) as lock:
+                return await _found_or_begun(places, tmux, lock, patience)
+        except OSError as error:
+            return no_place(places, error)
     return Unreachable(detail=f"the tmux server in {places.folder} did not begin to answer within {patience:g} s")
+
+
+async def _found_or_begun(places: Places, tmux: str, lock: int, patience: float) -> Server | Unreachable:
+    recorded = places.recorded()
+    adopted = recorded is not None and recorded.lives()
+    found = recorded if recorded is not None and adopted else await _begin(places, tmux, lock)
+    if isinstance(found, Unreachable):
+        return found
+    return await _answering(Server(places=places, process=found, tmux=tmux, patience=patience, adopted=adopted))
+
+
+def no_place(places: Places, error: OSError) -> Unreachable:
+    return Unreachable(detail=f"cannot use the folder {places.folder}: {error.strerror}")
 
 
 async def _answering(server: Server) -> Server | Unreachable:

@@ -1,4 +1,4 @@
-"""Every lifecycle against what the design says of it: each state with each cause, no other state, no dead end."""
+"""The lifecycles of people, teams and runs against what the design says of them: each state with each cause."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ import attrs
 import pytest
 
 from client.protocol.agent import AgentStatus
+from client.protocol.effect import EffectState
 from client.protocol.membership import MembershipState
 from client.protocol.refusals import Code, Refusal
+from client.protocol.session import SessionCause, SessionState
 from client.protocol.team import TeamState
-from daemon.kernel import agent, membership, team
+from client.protocol.team_run import Coordination, TeamRunState
+from daemon.kernel import agent, effect, membership, session, team, team_run
 from daemon.kernel.agent import AGENT, AgentCause
+from daemon.kernel.effect import EFFECT, EffectCause
 from daemon.kernel.machine import Lifecycle
 from daemon.kernel.membership import MEMBERSHIP, MembershipCause
+from daemon.kernel.session import SESSION
 from daemon.kernel.team import TEAM, TeamCause
+from daemon.kernel.team_run import MEMBER_RUN, TEAM_RUN, PlaceCause, RunCause
 
 
 @attrs.frozen
@@ -73,13 +79,86 @@ SPECIFIED = [
             ("leaving", "last binding ended", "inactive"),
         },
     ),
+    Specified(
+        TEAM_RUN,
+        TeamRunState,
+        RunCause,
+        start="planned",
+        final={"completed", "cancelled"},
+        moves={
+            ("planned", "start", "running"),
+            ("running", "drain", "draining"),
+            ("draining", "resume", "running"),
+            ("running", "complete", "completed"),
+            ("draining", "complete", "completed"),
+            ("planned", "cancel", "cancelled"),
+            ("running", "cancel", "cancelled"),
+            ("draining", "cancel", "cancelled"),
+        },
+    ),
+    Specified(
+        MEMBER_RUN,
+        Coordination,
+        PlaceCause,
+        start="active",
+        final={"retired"},
+        moves={
+            ("active", "close", "closed"),
+            ("closed", "reopen", "active"),
+            ("active", "retire", "retired"),
+            ("closed", "retire", "retired"),
+        },
+    ),
+    Specified(
+        SESSION,
+        SessionState,
+        SessionCause,
+        start="cold",
+        final={"closed"},
+        moves={
+            ("cold", "ready", "idle"),
+            ("cold", "lost", "recovery_required"),
+            ("cold", "closed", "closed"),
+            ("idle", "cycle_started", "active"),
+            ("idle", "adopted", "idle"),
+            ("idle", "exited", "cold"),
+            ("idle", "lost", "recovery_required"),
+            ("idle", "closed", "closed"),
+            ("active", "cycle_ended", "idle"),
+            ("active", "interrupted", "interrupted"),
+            ("active", "adopted", "active"),
+            ("active", "exited", "recovery_required"),
+            ("active", "lost", "recovery_required"),
+            ("interrupted", "reopened", "cold"),
+            ("interrupted", "adopted", "idle"),
+            ("interrupted", "lost", "recovery_required"),
+            ("interrupted", "closed", "closed"),
+            ("recovery_required", "resolved", "cold"),
+            ("recovery_required", "adopted", "idle"),
+        },
+    ),
+    Specified(
+        EFFECT,
+        EffectState,
+        EffectCause,
+        start="prepared",
+        final={"settled"},
+        moves={
+            ("prepared", "settle", "settled"),
+            ("prepared", "lose", "recovery_required"),
+            ("recovery_required", "settle", "settled"),
+            ("recovery_required", "resolve", "settled"),
+        },
+    ),
 ]
 
 each_one = pytest.mark.parametrize("said", SPECIFIED, ids=lambda said: str(said.lifecycle.name))
 
 
-def test_every_lifecycle_of_the_kernel_is_specified_here() -> None:
-    there = [value for module in (agent, membership, team) for value in vars(module).values()]
+def test_every_lifecycle_of_these_modules_is_specified_here() -> None:
+    there = [
+        value for module in (agent, effect, membership, session, team, team_run) for value in vars(module).values()
+    ]
     found = {each.name for each in there if isinstance(each, Lifecycle)}
     assert found == {said.lifecycle.name for said in SPECIFIED}
 

@@ -6,10 +6,12 @@ import pytest
 
 from client.protocol.attempt import HeartbeatWork
 from client.protocol.board import AcknowledgeAttention, Attention, AttentionKind, ListAttention
+from client.protocol.effect import Certainty
 from client.protocol.ids import TeamRef, TeamRunId
 from client.protocol.membership import GuestRole
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
+from client.protocol.session import SessionCause
 from client.protocol.team_run import CreateTeamRun
 from client.protocol.work import ClaimMode, Work
 from client.protocol.work_asks import (
@@ -25,10 +27,11 @@ from client.protocol.work_asks import (
     UpdateWork,
 )
 from daemon.operations import attempt
-from tests.support import mail, refusals
+from tests.support import effects, mail, refusals
 from tests.support.mail import also, ok, refused
 from tests.support.node import InProcessNode
 from tests.support.run import Member, Stage, stage
+from tests.support.supervised import said, supervised
 
 
 async def items(s: Stage, by: Member | None = None) -> list[Attention]:
@@ -309,4 +312,26 @@ async def test_attention_is_of_one_run(node: InProcessNode) -> None:
 async def test_a_work_that_the_host_assigns_raises_nothing(node: InProcessNode) -> None:
     s = await stage(node)
     await s.owned(s.bob, claim_mode=ClaimMode.HOST_ASSIGN)
+    assert await items(s, s.ann) == []
+
+
+async def test_a_member_that_could_not_be_started_is_told_with_the_reason(node: InProcessNode) -> None:
+    """Until its place is opened again, or something else came of it. One that was not tried is no incident."""
+    s = await effects.cold(node)
+    assert await items(s) == []
+    await supervised(s, effects.settle(s, await effects.prepared(s), Certainty.NOT_APPLIED, "workspace_missing: gone"))
+    (item,) = await items(s)
+    assert (item.kind, item.about) == (AttentionKind.STOPPED, f"session/{s.bob.session.id}")
+    assert item.what == "bob has no process: workspace_missing: gone"
+    assert item.lifted_by.endswith(f"firm session close {s.bob.session.id}, and firm reopen bob")
+    await supervised(s, effects.settle(s, await effects.begun(s)))
+    assert await items(s) == []
+
+
+async def test_a_member_whose_process_ended_is_told_with_how_it_ended(node: InProcessNode) -> None:
+    s = await effects.live(node)
+    await supervised(s, said(s.bob.session, SessionCause.EXITED, s.sup_gen, reason="ended with status 3"))
+    (item,) = await items(s)
+    assert (item.kind, item.what) == (AttentionKind.STOPPED, "bob has no process: exited: ended with status 3")
+    await ok(s, s.ann, AcknowledgeAttention(key=item.key))
     assert await items(s, s.ann) == []

@@ -8,15 +8,17 @@ from client.protocol.board import (
     DueList,
     ListDue,
 )
+from client.protocol.effect import Certainty, EffectKind
 from client.protocol.ids import AgentMemberRef, SupGen
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code
-from client.protocol.team_run import TakeTeamRun
+from client.protocol.team_run import DrainTeamRun, TakeTeamRun
 from client.protocol.work_asks import AcceptWork, CancelWork, HoldWork
-from tests.support import mail, refusals, scene
+from tests.support import effects, mail, refusals, scene
 from tests.support.mail import ok
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
+from tests.support.supervised import run_now, supervised
 
 
 async def due(s: Stage) -> list[str]:
@@ -30,10 +32,49 @@ async def test_team_run_due_ok(node: InProcessNode) -> None:
     ask = ListDue(team_run_id=s.run.id, sup_gen=s.sup_gen)
     found = await node.ok(ask, plane=Plane.SUPERVISOR, actor=s.run.id)
     session = s.bob.session
-    one = Due(work_id=work.id, work_version=work.version, session_id=session.id, session_gen=session.session_gen)
-    assert found == DueList(items=[one], sup_gen=SupGen(s.sup_gen), seq=node.store.seq)
+    one = Due(
+        work_id=work.id, work_version=work.version, session_id=session.id, session_gen=session.session_gen, failed=0
+    )
+    assert (found.items, found.sup_gen, found.seq) == ([one], SupGen(s.sup_gen), node.store.seq)
+    assert {seat.agent_name: seat.session for seat in found.seats}["bob"] == session
+    assert found.controls == []
+    seats = [(each.agent_name, each.takes_sessions, each.launch) for each in found.seats]
+    assert seats == [(each.agent.name, True, None) for each in (s.ann, s.bob, s.cid)]
     await s.admit(work, s.bob)
     assert await due(s) == []
+
+
+async def seats(s: Stage) -> dict[str, tuple[bool, str]]:
+    """Who takes a session now, and the last launch of the one it has."""
+    found = await node_due(s)
+    return {each.agent_name: (each.takes_sessions, each.launch.id if each.launch else "") for each in found.seats}
+
+
+async def node_due(s: Stage) -> DueList:
+    ask = ListDue(team_run_id=s.run.id, sup_gen=s.sup_gen)
+    return await s.node.ok(ask, plane=Plane.SUPERVISOR, actor=s.run.id)
+
+
+async def test_a_seat_says_what_was_launched_for_it_and_whether_more_may_be(node: InProcessNode) -> None:
+    """Not of a member that is paused, of a place that is closed, or of a run that drains."""
+    s = await effects.cold(node)
+    launch = await effects.prepared(s)
+    assert await seats(s) == {"ann": (True, ""), "bob": (True, launch.id), "cid": (True, "")}
+    await scene.paused(node, s.cid.agent)
+    await effects.control(s, EffectKind.STOP)
+    assert await seats(s) == {"ann": (True, ""), "bob": (False, launch.id), "cid": (False, "")}
+    run = await run_now(node, s.run)
+    await node.ok(DrainTeamRun(team_run_id=run.id, expected_version=run.version))
+    assert {name: takes for name, (takes, _) in (await seats(s)).items()} == dict.fromkeys(("ann", "bob", "cid"), False)
+
+
+async def test_controls_are_what_was_asked_for_and_is_not_settled(node: InProcessNode) -> None:
+    s = await effects.live(node)
+    key, stop = await effects.control(s, EffectKind.INTERRUPT), await effects.control(s, EffectKind.STOP)
+    assert (await node_due(s)).controls == [key, stop]
+    await supervised(s, effects.settle(s, key))
+    await supervised(s, effects.settle(s, stop, Certainty.UNKNOWN))
+    assert (await node_due(s)).controls == [], "a person decides what nobody could read back"
 
 
 async def test_nothing_is_due_that_could_not_be_admitted(node: InProcessNode) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from client.protocol.attempt import AdmitWork, Custody, DeliveryCause, HeartbeatWork, RecordCheck, ReportDelivery
 from client.protocol.board import ListDue
+from client.protocol.effect import EffectKind
 from client.protocol.event import ListEvents
 from client.protocol.ids import DaemonGen, FilePath, ReceiptId, SessionGen, UnixMs
 from client.protocol.node import BackUpNode
@@ -40,6 +41,7 @@ from client.protocol.work_asks import (
 from daemon.inside import Inside
 from daemon.loops import Loops
 from store import maintenance
+from tests.support import effects
 from tests.support.node import InProcessNode, in_process
 from tests.support.run import Stage, session, stage
 from tests.support.supervised import (
@@ -67,6 +69,7 @@ def by_supervisor(s: Stage, sup_gen: int) -> dict[str, Request[Any]]:
         DeriveToken(session_id=bob.id, sup_gen=sup_gen),
         SetClaims(session_id=bob.id, accepts_new_claims=False, sup_gen=sup_gen),
         ListDue(team_run_id=s.run.id, sup_gen=sup_gen),
+        effects.prepare(s, sup_gen=sup_gen),
     ]
     return {BY_REQUEST[type(ask)].name: ask for ask in some}
 
@@ -75,6 +78,7 @@ async def test_a_supervisor_of_another_generation_changes_nothing(node: InProces
     """Neither one that was, nor one that will be; and it is told which holds the run."""
     s = await stage(node)
     work, asked = await s.started(s.bob), set[str]()
+    done = await effects.control(s, EffectKind.INTERRUPT)
     for gen in (s.sup_gen + 1, 9):
         asks = by_supervisor(s, gen)
         receipt = ReceiptId("none")
@@ -82,6 +86,8 @@ async def test_a_supervisor_of_another_generation_changes_nothing(node: InProces
             AdmitWork(work_id=work.id, session_id=s.bob.session.id, sup_gen=gen),
             ReportDelivery(work_id=work.id, fence=1, sup_gen=gen, cause=DeliveryCause.FAILED),
             RecordCheck(work_id=work.id, receipt_id=receipt, sup_gen=gen, name="c", passed=True),
+            effects.started(s, done, sup_gen=gen),
+            effects.settle(s, done, sup_gen=gen),
         ]
         asks.update({BY_REQUEST[type(ask)].name: ask for ask in of_work})
         for name, ask in asks.items():
@@ -333,6 +339,5 @@ async def test_a_restore_raises_every_generation_and_lets_nothing_of_before_coun
 
 async def started_loops(node: InProcessNode) -> None:
     """What the daemon's loops do before anybody is served."""
-    heard = node.dispatcher.heard
-    loops = Loops(store=node.store, relay=node.relay, dispatcher=node.dispatcher, call=node.call, heard=heard)
+    loops = Loops(node.dispatcher, node.relay, node.call, means=None)
     assert await loops._try(loops._restored)

@@ -242,7 +242,7 @@ def _stale(session: AgentSession, gen: int) -> Refusal:
 
 
 async def test_session_report_invalid_state_transition(node: InProcessNode) -> None:
-    """Every state with every cause is in ``tests/kernel/test_run_lifecycles.py``; here that the rule is asked."""
+    """Every state with every cause is in ``tests/kernel/test_lifecycles.py``; here that the rule is asked."""
     s = await stage(node)
     for state, ways in WAYS.items():
         if state is SessionState.CLOSED:

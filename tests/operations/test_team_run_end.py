@@ -58,7 +58,8 @@ async def test_team_run_complete_ok(node: InProcessNode) -> None:
     ask = CancelWork(work_id=other.id, expected_version=other.version, reason="no use")
     await node.ok(ask, plane=Plane.HOST, actor=s.ann.session)
     draining = await drained(node, s.run)
-    done = await node.ok(complete(draining), plane=Plane.HOST, actor=s.ann.session)
+    await close_all(attrs.evolve(s, run=draining))
+    done = await node.ok(complete(draining))
     assert done == attrs.evolve(
         draining,
         version=draining.version + 1,
@@ -88,7 +89,18 @@ async def test_team_run_complete_row_quarantined(node: InProcessNode) -> None:
     assert await node.refused(complete(s.run)) == refusals.unreadable(f"works/{work.id}")
     mend(node.store.path, "works", work.id, was)
     await node.ok(CancelWork(work_id=work.id, expected_version=1, reason="-"), plane=Plane.HOST, actor=s.ann.session)
+    await close_all(s)
     await refused_while_spoilt(node, complete(s.run), "team_runs", s.run.id)
+
+
+async def test_team_run_complete_session_live(node: InProcessNode) -> None:
+    """A process that goes on would work for a run that is over."""
+    s = await stage(node)
+    for each in (s.ann, s.bob, s.cid):
+        refusal = await node.refused(complete(s.run))
+        assert (refusal.code, refusal.about) == (Code.SESSION_LIVE, f"session/{each.session.id}")
+        await report(s, each.session, SessionCause.CLOSED)
+    await node.ok(complete(s.run))
 
 
 async def test_team_run_complete_version_conflict(node: InProcessNode) -> None:
@@ -127,6 +139,7 @@ async def test_either_the_work_is_there_or_the_run_is_over(node: InProcessNode) 
     assert (done.code, done.about) == (Code.WORK_NOT_CLOSED, f"work/{made.id}")
     ask = CancelWork(work_id=made.id, expected_version=1, reason="no use")
     await node.ok(ask, plane=Plane.HOST, actor=s.ann.session)
+    await close_all(s)
     done, late = await together(node, node.send(complete(s.run)), node.send(create(s.run)))
     assert isinstance(done, TeamRun)
     assert isinstance(late, Refusal)
@@ -136,6 +149,7 @@ async def test_either_the_work_is_there_or_the_run_is_over(node: InProcessNode) 
 
 async def test_two_who_end_a_run_end_it_once(node: InProcessNode) -> None:
     s = await stage(node)
+    await close_all(s)
     first, second = await together(node, node.send(complete(s.run)), node.send(complete(s.run)))
     assert isinstance(first, TeamRun)
     assert second == refusals.conflict(f"team-run/{s.run.id}", first.version)

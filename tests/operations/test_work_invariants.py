@@ -20,6 +20,7 @@ from client.protocol.work_asks import ClaimWork, CreateWork, ReplaceDependencies
 from tests.support import works
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
+from tests.support.supervised import close_all
 from tests.support.works import VERBS
 
 
@@ -182,6 +183,7 @@ async def test_i15_an_acceptance_is_of_the_receipt_and_the_version_that_were_rev
 async def test_i16_a_run_is_complete_or_has_the_new_work_never_both(node: InProcessNode, first: str) -> None:
     """Asked in one batch, in either order: the second is refused."""
     s = await stage(node)
+    await close_all(s)
     complete = CompleteTeamRun(team_run_id=s.run.id, expected_version=s.run.version)
     create = CreateWork(team_run_id=s.run.id, title="late", completion_criteria="done")
     requests: list[Request[Any]] = [complete, create] if first == "complete" else [create, complete]
@@ -205,6 +207,7 @@ async def test_i16_a_run_is_not_completed_over_a_work_that_is_not_closed(node: I
     refusal = await node.refused(ask)
     assert (refusal.code, refusal.about) == (Code.WORK_NOT_CLOSED, f"work/{work.id}")
     await works.cancelled(s, work)
+    await close_all(s)
     await node.ok(ask)
 
 

@@ -12,8 +12,20 @@ import pytest
 import trio
 
 from providers.port import Delivered, Exit, NotStarted, Provider, Seen, Stopped, Taken, Why
-from providers.process import Process, boot_id, start_ticks_of
-from tests.support.terminals import COMPOSER, QUICK, STRAY, launch, python, shell, shown, started, until, written
+from providers.process import Process, boot_id, process, start_ticks_of
+from tests.support.terminals import (
+    COMPOSER,
+    PHOENIX,
+    QUICK,
+    STRAY,
+    launch,
+    python,
+    shell,
+    shown,
+    started,
+    until,
+    written,
+)
 
 
 async def test_a_launch_is_found_by_its_id_pid_and_start(provider: Provider, tmp_path: Path) -> None:
@@ -57,6 +69,17 @@ async def test_a_folder_that_is_missing_starts_nothing(provider: Provider, tmp_p
     assert isinstance(found, NotStarted)
     assert found.why is Why.WORKSPACE_MISSING
     assert await provider.observe() == Seen(panes={})
+
+
+async def test_a_launcher_that_is_missing_has_ended(provider: Provider, tmp_path: Path) -> None:
+    """Whether it is seen before it has ended is a race; both are said as they were."""
+    wanted = shell(tmp_path, "")
+    found = await provider.start(attrs.evolve(wanted, argv=("/nowhere/python", wanted.launch_id)))
+    if isinstance(found, NotStarted):
+        assert found.why is Why.ENDED_AT_ONCE
+        assert await provider.observe() == Seen(panes={})
+    else:
+        assert (await provider.ended(found)).status == 1
 
 
 @pytest.mark.parametrize("name", ["line\nbreak", "#(exit 1)#{pid}", "%H ;", "##[x]", "tab\tü \x1b[1m"])
@@ -167,6 +190,31 @@ async def test_a_close_ends_what_carries_no_mark(provider: Provider, tmp_path: P
     assert await provider.close() == Stopped(left=())
     assert not stray.lives()
     assert not Process(handle.pid, handle.start_ticks).lives()
+
+
+@pytest.mark.parametrize("all_of_it", [False, True], ids=["stop", "close"])
+async def test_what_is_started_by_what_is_ended_is_ended(
+    provider: Provider, tmp_path: Path, *, all_of_it: bool
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    handle = await started(provider, python(tmp_path, PHOENIX, str(first), str(second)))
+    await written(first)
+    assert await (provider.close() if all_of_it else provider.stop(handle)) == Stopped(left=())
+    assert second.exists()
+    assert process(int(second.read_text())) is None or not (await written(second)).lives()
+
+
+async def test_many_that_end_at_one_time_all_have_their_status(provider: Provider, tmp_path: Path) -> None:
+    """The last ones matter: what a provider missed of one, it may learn with the next."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    for _ in range(5):
+        held = os.open(gate, os.O_RDWR)
+        handles = [await started(provider, shell(tmp_path, "read x < gate; exit 9")) for _ in range(4)]
+        os.write(held, b"\n" * 4)
+        found = [await provider.ended(handle) for handle in handles]
+        os.close(held)
+        assert [each.status for each in found] == [9] * 4
 
 
 @pytest.mark.parametrize("swallowed", [0, 1])

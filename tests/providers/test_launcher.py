@@ -90,7 +90,7 @@ async def listening(path: Path) -> AsyncIterator[Door]:
                 await trio.aclose_forcefully(stream)
 
 
-def launch(path: Path, folder: Path, launch_id: str = "ab01") -> Launch:
+def launch(path: Path, folder: Path, launch_id: str = "ab01cd34") -> Launch:
     argv = (sys.executable, "-I", "-S", str(LAUNCHER), str(path), launch_id)
     return Launch(launch_id=launch_id, argv=argv, cwd=str(folder))
 
@@ -105,7 +105,7 @@ async def test_it_becomes_the_program_that_the_daemon_names(tmux: Tmux, path: Pa
     async with listening(path) as door:
         handle = await started(tmux, launch(path, tmp_path))
         daemon = await door.met()
-        assert await daemon.hear() == {"hello": {"protocol": 1, "launch": "ab01"}}
+        assert await daemon.hear() == {"hello": {"protocol": 1, "launch": "ab01cd34"}}
         found = stat(handle.pid)
         assert found is not None
         assert found.comm == launcher.COMM
@@ -118,7 +118,7 @@ async def test_it_becomes_the_program_that_the_daemon_names(tmux: Tmux, path: Pa
     assert screen.splitlines()[0] == str(there)
     names = {line.partition("=")[0] for line in screen.splitlines()[1:-1]}
     assert names <= {"TOLD", "FIRM_LAUNCH_ID", "PWD", "OLDPWD", "SHLVL", "_"}
-    assert "FIRM_LAUNCH_ID=ab01" in screen
+    assert "FIRM_LAUNCH_ID=ab01cd34" in screen
     assert start_ticks_of(handle.pid) == handle.start_ticks
 
 
@@ -203,7 +203,7 @@ async def test_an_answer_that_is_none_ends_it(path: Path, answer: bytes) -> None
         over = trio.Event()
 
         async def run() -> None:
-            argv = [sys.executable, "-I", "-S", str(LAUNCHER), str(path), "ab01"]
+            argv = [sys.executable, "-I", "-S", str(LAUNCHER), str(path), "ab01cd34"]
             done.append(await trio.run_process(argv, capture_stderr=True, check=False))
             over.set()
 
@@ -226,6 +226,19 @@ async def test_a_socket_that_closes_is_no_proof(tmux: Tmux, path: Path, tmp_path
         os.kill(handle.pid, signal.SIGKILL)
         await daemon.closed()
         assert not has_execd(handle.pid, handle.start_ticks)
+
+
+def test_a_process_that_is_going_has_not_become_the_program() -> None:
+    """Here it is gone as far as it can be without being reaped; until then everything else about it is right."""
+    going = subprocess.Popen(["sleep", "60"])
+    ticks = start_ticks_of(going.pid)
+    assert ticks is not None
+    assert has_execd(going.pid, ticks)
+    going.kill()
+    os.waitid(os.P_PID, going.pid, os.WEXITED | os.WNOWAIT)
+    assert start_ticks_of(going.pid) == ticks
+    assert not has_execd(going.pid, ticks)
+    going.wait()
 
 
 def test_no_other_process_has_become_the_program() -> None:
@@ -274,7 +287,7 @@ async def test_ten_launches_one_by_one_are_quick(tmux: Tmux, path: Path, tmp_pat
     async with listening(path) as door:
         begun = trio.current_time()
         for number in range(10):
-            handle = await started(tmux, launch(path, tmp_path, f"ab{number:02}"))
+            handle = await started(tmux, launch(path, tmp_path, f"ab01cd{number:02}"))
             assert isinstance(handle, Handle)
             daemon = await door.met()
             await daemon.hear()

@@ -18,14 +18,11 @@ import libtmux
 import pytest
 import trio
 
-from providers.port import Delivered, Exit, Handle, NotStarted, Seen, Stopped, Taken, Unreachable, Why
+from providers.port import Handle, NotStarted, Seen, Stopped, Unreachable, Why
 from providers.process import Process, process, stat
-from providers.tmux.launching import why_not
-from providers.tmux.listing import read
 from providers.tmux.provider import Opened, Tmux
 from providers.tmux.server import ALLOWED, SOCKET_BYTES, Said
 from tests.support.terminals import (
-    COMPOSER,
     QUICK,
     STRAY,
     left_over,
@@ -128,6 +125,22 @@ async def test_two_starters_have_one_server(folder: Path) -> None:
             over.set()
         assert len({each["server"] for each in said}) == 1
         assert len(left_over(folder)) == 1
+
+
+async def test_many_who_open_at_one_time_have_one_server(folder: Path) -> None:
+    found: list[Opened | Unreachable] = []
+
+    async def start() -> None:
+        found.append(await Tmux(folder).open())
+
+    async with tmux_in_after(folder):
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(start)
+        servers = {each.server for each in found if isinstance(each, Opened)}
+        assert (len(found), len(servers)) == (5, 1)
+        assert left_over(folder) == [each.pid for each in servers]
+        assert sorted(each.adopted for each in found if isinstance(each, Opened)) == [False, True, True, True, True]
 
 
 async def test_a_new_server_takes_the_place_of_a_dead_one(folder: Path) -> None:
@@ -278,6 +291,16 @@ async def test_a_folder_that_others_can_enter_is_refused(folder: Path, mode: int
     assert "0700" in found.detail
 
 
+@pytest.mark.parametrize("name", ["tmux.conf", "start.lock"])
+async def test_a_folder_in_which_nothing_can_be_written_is_told(folder: Path, name: str) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / name).mkdir()
+    found = await Tmux(folder).open()
+    assert isinstance(found, Unreachable)
+    assert "Is a directory" in found.detail
+    assert left_over(folder) == []
+
+
 async def test_a_path_that_is_too_long_for_a_socket_is_refused(folder: Path) -> None:
     found = await Tmux(folder / ("x" * SOCKET_BYTES)).open()
     assert isinstance(found, Unreachable)
@@ -306,49 +329,6 @@ async def test_another_server_on_our_socket_is_not_ours(folder: Path) -> None:
         assert ours.lives()
 
 
-async def test_a_copy_mode_is_left_before_typing(tmux: Tmux, tmp_path: Path) -> None:
-    handle = await started(tmux, python(tmp_path, COMPOSER, "0"))
-    await shown(tmux, handle, "ready")
-    assert tmux._server is not None
-    await tmux._server.ask("copy-mode", "-t", handle.pane)
-    assert await tmux.deliver(handle, "words", QUICK) == Delivered(taken=Taken.SUBMITTED)
-    await shown(tmux, handle, "took <words>")
-    await tmux._server.ask("copy-mode", "-t", handle.pane)
-    assert await tmux.interrupt(handle) is True
-    assert await tmux.deliver(handle, "more", QUICK) == Delivered(taken=Taken.SUBMITTED)
-    await shown(tmux, handle, "took <\x03more>".replace("\x03", ""))
-
-
-async def test_a_long_text_arrives_whole(tmux: Tmux, tmp_path: Path) -> None:
-    count = (
-        "import sys,tty; tty.setraw(0); print('ready\\r');\nn=0\nwhile (c:=sys.stdin.buffer.read1(1))!=b'\\r': n+=1\n"
-    )
-    handle = await started(tmux, python(tmp_path, count + "print('took', n, '\\r', flush=True); sys.stdin.read()"))
-    await shown(tmux, handle, "ready")
-    await tmux.deliver(handle, "x" * 100_000, QUICK)
-    await shown(tmux, handle, "took 100000")
-
-
-@pytest.mark.parametrize(("read_only", "taken"), [(True, Taken.SUBMITTED), (False, Taken.HELD)])
-async def test_somebody_who_may_type_holds_a_delivery(
-    tmux: Tmux,
-    tmp_path: Path,
-    *,
-    read_only: bool,
-    taken: Taken,
-) -> None:
-    handle = await started(tmux, python(tmp_path, COMPOSER, "0"))
-    await shown(tmux, handle, "ready")
-    async with tmux_in() as elsewhere:
-        person = await started(
-            elsewhere, shell(tmp_path, f"exec {' '.join(tmux.attach_command(handle, read_only=read_only))}")
-        )
-        await shown(elsewhere, person, "ready")
-        found = await tmux.deliver(handle, "words", QUICK)
-        assert isinstance(found, Delivered)
-        assert found.taken is taken
-
-
 #: A pty table of two, for whatever runs in it.
 _MOUNTED = "mount -t devpts -o newinstance,max=2,ptmxmode=666 devpts /dev/pts && mount --bind /dev/pts/ptmx /dev/ptmx"
 FEW_PTYS = ("unshare", "--mount", "sh", "-c", f'{_MOUNTED} && exec "$@"', "sh")
@@ -365,52 +345,3 @@ async def test_a_full_pty_table_is_told_from_other_failures(folder: Path, tmp_pa
         assert found.why is Why.TERMINAL_LIMIT
         assert await tmux.stop(first) == Stopped(left=())
         await started(tmux, wanted)
-
-
-@pytest.mark.parametrize(
-    ("error", "why"),
-    [
-        # As tmux 3.3a said them. A process limit does not hold for root, so it is not provoked here.
-        ("create window failed: fork failed: No space left on device", Why.TERMINAL_LIMIT),
-        ("create window failed: fork failed: Resource temporarily unavailable", Why.PROCESS_LIMIT),
-        ("create session failed: something new", Why.ENDED_AT_ONCE),
-    ],
-)
-def test_what_tmux_says_has_a_way_out(error: str, why: Why) -> None:
-    assert why_not(Said(status=1, out="", error=error)) == NotStarted(why=why, detail=error)
-
-
-def test_a_row_that_is_not_ours_is_no_launch() -> None:
-    good = "ab01 %3 11 0 s k t77 m0"
-    rows = [
-        good,
-        "main %1 12 0 s k t m0",
-        "ab02 %1 12 0 s k t m0 more",
-        "ab01 %9 12 1 s0 k t m0",
-        "",
-        "AB %1 1 0 s k t m",
-    ]
-    found = read("\n".join(rows))
-    assert set(found) == {"ab01"}
-    assert (found["ab01"].pane, found["ab01"].pid, found["ab01"].start_ticks, found["ab01"].dead) == (
-        "%3",
-        11,
-        77,
-        False,
-    )
-
-
-@pytest.mark.parametrize(
-    ("row", "known"),
-    [("1 s7 k t1 m", True), ("1 s k9 t1 m", True), ("1 s k t1 m", False), ("0 s k t1 m", False)],
-)
-def test_how_it_ended_is_known_only_when_it_is_said(row: str, *, known: bool) -> None:
-    assert read(f"ab01 %1 12 {row}")["ab01"].known is known
-
-
-async def test_a_status_that_nobody_has_stays_unknown(tmux: Tmux, tmp_path: Path) -> None:
-    handle = await started(tmux, shell(tmp_path, "sleep 0.1; exit 3"))
-    assert tmux._server is not None
-    await tmux._server.ask("kill-session", "-t", f"={handle.launch_id}")
-    with trio.fail_after(5):
-        assert await tmux.ended(handle) == Exit(status=None, signal=None, screen="")

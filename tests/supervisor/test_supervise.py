@@ -33,12 +33,13 @@ from client.protocol.work_asks import (
 )
 from daemon.inside import Inside
 from daemon.loops import Loops
-from supervisor.run import _AGAIN, supervise
+from supervisor.desk import _AGAIN
+from supervisor.run import supervise
 from tests.support import scene
 from tests.support.node import InProcessNode
 from tests.support.run import Member, Stage, stage
 from tests.support.spoil import mend, spoil
-from tests.support.supervised import drained, report, run_now, started
+from tests.support.supervised import close_all, drained, report, run_now, started
 
 
 @attrs.define
@@ -58,7 +59,7 @@ async def supervised(s: Stage, clock: MockClock, how: Node | None = None) -> Asy
     supervisor = Supervisor()
 
     async def run() -> None:
-        supervisor.ended = await supervise(how or inside(s.node, s.run.id), s.run.id)
+        supervisor.ended = await supervise(how or inside(s.node, s.run.id), None, s.run.id)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run)
@@ -217,6 +218,7 @@ async def test_it_ends_with_its_run(node: InProcessNode, still: MockClock) -> No
     s = await stage(node)
     async with supervised(s, still) as supervisor:
         run = await run_now(node, s.run)
+        await close_all(attrs.evolve(s, run=run))
         await node.ok(CompleteTeamRun(team_run_id=run.id, expected_version=run.version))
         await wait_all_tasks_blocked()
         assert supervisor.ended is not None
@@ -306,8 +308,7 @@ async def test_one_work_that_cannot_be_admitted_holds_nobody_up(node: InProcessN
 async def test_every_run_that_goes_on_gets_a_supervisor_of_the_daemon(node: InProcessNode, still: MockClock) -> None:
     """One that was going on when the daemon began, and one that is started; none that only is planned."""
     s = await stage(node)
-    heard = node.dispatcher.heard
-    loops = Loops(store=node.store, relay=node.relay, dispatcher=node.dispatcher, call=node.call, heard=heard)
+    loops = Loops(node.dispatcher, node.relay, node.call, means=None)
     async with trio.open_nursery() as nursery:
         await nursery.start(loops.serve)
         await wait_all_tasks_blocked()

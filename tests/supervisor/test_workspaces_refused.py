@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import attrs
 import pytest
 
+from client.git import GitUnusable, git
 from client.protocol.refusals import Code, Refusal
 from supervisor.workspaces import Place, Workspace, Workspaces, checked_out, plan
 from tests.support.repos import Repo, repo
@@ -87,6 +89,17 @@ async def test_git_that_cannot_be_run_is_said(bench: Bench, tmp_path: Path, monk
     refusal = await Workspaces().worktree(bench.place)
     assert isinstance(refusal, Refusal)
     assert (refusal.code, "git cannot be run" in refusal.lifted_by) == (Code.FILE_UNUSABLE, True)
+
+
+async def test_git_that_does_not_end_is_ended(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text(f"#!/bin/sh\nexec cat '{tmp_path}/never'\n")
+    slow.chmod(0o700)
+    os.mkfifo(tmp_path / "never")
+    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(GitUnusable, match=r"git status did not end within 0\.2 seconds"):
+        await git(bench.repo.root, "status", seconds=0.2)
 
 
 @pytest.mark.parametrize("kind", ["file", "full", "link", "repository", "above"])

@@ -16,6 +16,7 @@ TABLES = {
     "binding": "bindings",
     "capability": "capabilities",
     "delivery": "work_deliveries",
+    "effect": "effects",
     "member-run": "member_runs",
     "membership": "memberships",
     "project": "projects",
@@ -45,6 +46,16 @@ NEVER = {
         WHERE b.custody = 'claimed' AND s.state IN ('closed', 'recovery_required')""",
     "two sessions of one member that are not closed": """
         SELECT agent_member_id FROM sessions WHERE state <> 'closed' GROUP BY 1 HAVING count(*) > 1""",
+    "a session whose process nothing proved": """
+        SELECT s.id FROM sessions s WHERE s.driver = 'host_driven' AND s.pid > 0 AND s.state <> 'cold'
+        AND s.state <> 'closed' AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.session_id = s.id AND e.pid = s.pid
+        AND e.kind = 'launch' AND e.certainty = 'applied')""",
+    "two launches of one session that were applied": """
+        SELECT session_id FROM effects WHERE kind = 'launch' AND certainty = 'applied'
+        GROUP BY session_id HAVING count(*) > 1""",
+    "a session that is open though its process was stopped": """
+        SELECT s.id FROM sessions s JOIN effects e ON e.session_id = s.id
+        WHERE e.kind = 'stop' AND e.certainty = 'applied' AND s.state <> 'closed'""",
     "a capability that is active and its session closed": """
         SELECT c.id FROM capabilities c JOIN sessions s ON s.id = c.session_id
         WHERE c.state = 'active' AND s.state = 'closed'""",

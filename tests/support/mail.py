@@ -148,7 +148,8 @@ async def closed(stage: Stage, who: Member) -> None:
 
 
 async def over(stage: Stage) -> TeamRun:
-    """The run, completed."""
+    """The run, completed. Its sessions are people's own, so that they outlive it."""
+    stage.node.execute("UPDATE sessions SET driver = 'user_driven' WHERE team_run_id = ?", stage.run.id)
     run = (await stage.node.ok(ShowTeamRun(team_run_id=stage.run.id))).run
     return await stage.node.ok(CompleteTeamRun(team_run_id=run.id, expected_version=run.version))
 

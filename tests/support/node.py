@@ -27,8 +27,9 @@ import pytest
 import trio
 
 from client.cli.arguments import Usage, parse
-from client.cli.main import BY_HAND
+from client.cli.main import ALIASES, BY_HAND
 from client.protocol import codec
+from client.protocol.board import Seat
 from client.protocol.codec import Ask
 from client.protocol.ids import AgentMemberId, TeamRunId, UnixMs
 from client.protocol.node import ListQuarantine
@@ -44,9 +45,11 @@ from daemon.live import Live
 from daemon.relay import Relay
 from daemon.sessions import tokens
 from daemon.socket import Counts
+from providers.fake import Fake
 from store import maintenance
 from store.database import QUICK, Run, Store
 from store.maintenance import Opened
+from supervisor.desk import Means
 from tests.support.spoil import execute
 
 #: Who asks: a session, an agent's id, the id of the run a supervisor holds, or nobody for the operator.
@@ -268,8 +271,21 @@ async def in_process(
     with assembled(home, run=run, vfs=vfs, quick=quick) as idle:
         async with trio.open_nursery() as tasks:
             await tasks.start(idle.store.serve)
+            idle.dispatcher.live = attrs.evolve(idle.live, means=_means(Fake(tasks))).answers
             yield attrs.evolve(idle, spawn=tasks.start_soon)
             tasks.cancel_scope.cancel(reason="the test is over")
+
+
+def _means(provider: Fake) -> Means:
+    """With a provider that has started nothing; nobody supervises."""
+
+    async def ready() -> None:
+        await trio.lowlevel.checkpoint()
+
+    async def nowhere(_: Seat) -> Path | Refusal:
+        raise AssertionError("nobody supervises here")
+
+    return Means(provider=provider, ready=ready, folder=nowhere, launcher=lambda _: ("/bin/false", ""), profiles=())
 
 
 @pytest.fixture
@@ -299,8 +315,11 @@ def advised(refusal: Refusal, **placeholders: str) -> list[tuple[str, Mapping[st
 
 def _typed(words: list[str]) -> list[tuple[str, Mapping[str, object]]]:
     noun, *rest = words
-    if noun.startswith("-") or (noun, "".join(rest[:1])) in BY_HAND:
+    if noun.startswith("-") or (noun, "") in BY_HAND or (noun, "".join(rest[:1])) in BY_HAND:
         return []
+    if noun in ALIASES:
+        noun, verb = ALIASES[noun]
+        rest = [verb, *rest]
     index, verb = importlib.import_module(f"client.cli.index.{noun.replace('-', '_')}").VERBS, rest[0]
     assert verb in index, f"firm {noun} has no verb {verb}"
     try:

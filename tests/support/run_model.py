@@ -119,9 +119,6 @@ class Model:
         lost = item.live is not None and item.live.custody == "orphaned_unverified"
         return lost and item.phase in {"open", "active"} and item.condition != "on_hold"
 
-    def may_complete(self) -> bool:
-        return self.state in {"running", "draining"} and all(each.phase == "closed" for each in self.works.values())
-
     def end(self, item: Item, custody: str = "released") -> None:
         if item.live is not None:
             item.live.custody = custody

@@ -15,6 +15,7 @@ from client.protocol.agent import (
     ShowAgent,
     UpdateAgent,
 )
+from client.protocol.effect import SweepSessions
 from client.protocol.event import ListEvents, WaitForEvent, WatchEvents
 from client.protocol.ids import AgentMemberRef, FilePath, Folder, TeamRef
 from client.protocol.membership import InviteMember, JoinTeam, LeaveTeam, ListMemberships, ShowMembership
@@ -103,6 +104,7 @@ SAMPLES: Mapping[str, Sample] = {
     "node.quarantine": lambda _, __: ListQuarantine(),
     "node.release": _release,
     "node.status": lambda _, __: ShowStatus(),
+    "session.sweep": lambda _, __: SweepSessions(),
     "node.stop": lambda _, __: StopNode(),
     "project.add": lambda node, _: AddProject(root=Folder(str(node.home.parent))),
     "project.list": lambda _, __: ListProjects(),

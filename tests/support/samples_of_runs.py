@@ -8,6 +8,15 @@ from typing import Any
 
 from client.protocol.board import AcknowledgeAttention, ListAttention, ListDue, ShowBoard, ShowSummary
 from client.protocol.delegation import ListDelegations
+from client.protocol.effect import (
+    CloseSession,
+    EffectFinding,
+    InterruptSession,
+    ListEffects,
+    ResolveEffect,
+    ShowEffect,
+    ShowTerminal,
+)
 from client.protocol.ids import AgentMemberRef, TeamRef, TeamRunId
 from client.protocol.message import (
     AcknowledgeMail,
@@ -52,7 +61,7 @@ from client.protocol.team_run import (
     TakeTeamRun,
 )
 from client.protocol.work_asks import CreateWork, DrawWorks, ListWorks
-from tests.support import delegations, mail, scene
+from tests.support import delegations, effects, mail, scene
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
 from tests.support.works import VERBS, Voice, ann, blocked, bob, operator, second_run, supervisor
@@ -72,6 +81,12 @@ def _by(who: Callable[[Stage], Voice], make: Callable[[Stage], Request[Any]]) ->
 
 def _run(s: Stage) -> TeamRunId:
     return TeamRunId(s.run.id)
+
+
+async def _terminal(s: Stage) -> Asked:
+    own = await effects.again(s)
+    await effects.begun(own)
+    return ann(own), ShowTerminal(session_id=own.bob.session.id)
 
 
 async def _seen(s: Stage) -> Asked:
@@ -98,6 +113,32 @@ async def _decline(s: Stage) -> Asked:
 async def _withdraw(s: Stage) -> Asked:
     two = await delegations.two(s.node)
     return ann(two.our), delegations.withdraw(await two.proposed())
+
+
+async def _prepare(s: Stage) -> Asked:
+    s = await effects.again(s)
+    return supervisor(s), effects.prepare(s)
+
+
+async def _started(s: Stage) -> Asked:
+    s = await effects.again(s)
+    return supervisor(s), effects.started(s, await effects.prepared(s))
+
+
+async def _settle(s: Stage) -> Asked:
+    s = await effects.again(s)
+    return supervisor(s), effects.settle(s, await effects.begun(s))
+
+
+async def _resolve(s: Stage) -> Asked:
+    effect = await effects.unread(await effects.again(s))
+    finding = EffectFinding.CONFIRM_NOT_APPLIED
+    ask = ResolveEffect(effect_id=effect.id, expected_version=effect.version, finding=finding, reason="looked")
+    return operator(s), ask
+
+
+async def _show_effect(s: Stage) -> Asked:
+    return operator(s), ShowEffect(effect_id=(await effects.prepared(await effects.again(s))).id)
 
 
 async def _add(s: Stage) -> Asked:
@@ -226,6 +267,12 @@ ON_STAGE: Mapping[str, OnStage] = {
     "delegation.list": _by(ann, lambda s: ListDelegations(team_id=TeamRef(s.team.id))),
     "delegation.propose": _propose,
     "delegation.withdraw": _withdraw,
+    "effect.list": _by(operator, lambda s: ListEffects(team_run_id=_run(s))),
+    "effect.prepare": _prepare,
+    "effect.resolve": _resolve,
+    "effect.settle": _settle,
+    "effect.show": _show_effect,
+    "effect.started": _started,
     "member-run.add": _add,
     "member-run.close": _close,
     "member-run.reopen": _reopen,
@@ -244,9 +291,12 @@ ON_STAGE: Mapping[str, OnStage] = {
     "message.show": _show_message,
     "session.bind": _bind,
     "session.claims": _by(operator, lambda s: SetClaims(session_id=s.bob.session.id, accepts_new_claims=False)),
+    "session.close": _by(ann, lambda s: CloseSession(session_id=s.cid.session.id)),
+    "session.interrupt": _by(ann, lambda s: InterruptSession(session_id=s.bob.session.id)),
     "session.list": _by(operator, lambda _: ListSessions()),
     "session.open": _open,
     "session.report": _by(supervisor, _cycle),
+    "session.terminal": _terminal,
     "session.show": _by(operator, lambda s: ShowSession(session_id=s.bob.session.id)),
     "session.token": _by(supervisor, lambda s: DeriveToken(session_id=s.bob.session.id, sup_gen=s.sup_gen)),
     "session.unbind": _unbind,

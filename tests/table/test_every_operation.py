@@ -29,7 +29,16 @@ WRITES = [op for op in OPERATIONS if op.effect is Effect.WRITE]
 BEGINS = [op for op in OPERATIONS if op.effect not in {Effect.READ, Effect.SCAN} and op.name != "node.status"]
 #: Tables of records that have a version.
 KEEPERS = (
-    *("agents", "bindings", "capabilities", "delegations", "member_runs", "memberships", "message_deliveries"),
+    *(
+        "agents",
+        "bindings",
+        "capabilities",
+        "delegations",
+        "effects",
+        "member_runs",
+        "memberships",
+        "message_deliveries",
+    ),
     *("projects", "sessions", "team_runs", "teams", "work_deliveries", "works"),
 )
 #: Refuses before it looks at anything.

@@ -18,6 +18,7 @@ from client.protocol.message import Message
 from daemon.kernel.agent import AGENT
 from daemon.kernel.attempt import CUSTODY, DELIVERY
 from daemon.kernel.delegation import DELEGATION
+from daemon.kernel.effect import EFFECT
 from daemon.kernel.membership import MEMBERSHIP
 from daemon.kernel.message import MAIL_LIFE
 from daemon.kernel.session import SESSION
@@ -101,6 +102,7 @@ def test_every_table_is_strict() -> None:
         (CUSTODY, "bindings", "custody"),
         (DELEGATION, "delegations", "state"),
         (DELIVERY, "work_deliveries", "state"),
+        (EFFECT, "effects", "state"),
         (MAIL_LIFE, "message_deliveries", "state"),
         (MEMBERSHIP, "memberships", "state"),
         (MEMBER_RUN, "member_runs", "coordination"),

@@ -19,6 +19,7 @@ from client.protocol.operation import Plane
 from daemon import main
 from daemon.config import Config
 from daemon.instance import Door
+from daemon.launches import Launches
 from daemon.peer import Peer
 from daemon.socket import Server, _converse
 from store.database import Run
@@ -94,7 +95,8 @@ async def served(home: Path, *, run: Run = inline) -> AsyncIterator[Served]:
     """A node whose every peer is the operator: who may be that is tested with real processes."""
     async with in_process(home, run=run) as node, trio.open_nursery() as connections:
         config = Config(home=home, crash_at="", ready_fd=None, environment={})
-        real = main._server(config, "", node.live, node.dispatcher, lambda peer: node.call(peer.plane))
+        launches = Launches(store=node.store, relay=node.relay, call=node.call, environment={})
+        real = main._server(config, "", node.live, node.dispatcher, lambda peer: node.call(peer.plane), launches)
         server = attrs.evolve(real, admit=lambda process, _, __: Peer(Plane.OPERATOR, "operator", process.pid))
         running = Served(node, server, connections)
         yield running

@@ -16,15 +16,13 @@ import trio.testing
 from trio.testing import MockClock
 
 from client.protocol.refusals import Code
-from daemon import socket as daemon_socket
+from daemon.outbox import MAX_UNSENT, SEND_SECONDS, Outbox
 from daemon.socket import (
     FRAME_SECONDS,
     HELLO_SECONDS,
     LINGER_SECONDS,
     MAX_UNANSWERED,
-    MAX_UNSENT,
     MAX_WAITS,
-    SEND_SECONDS,
 )
 from tests.support.node import inline
 from tests.support.wire import hello, packed, request
@@ -147,13 +145,13 @@ async def test_unread_answers_do_not_pile_up(node: Served, monkeypatch: pytest.M
     """Many requests in one piece, each with a large answer: the daemon holds about MAX_UNSENT of them."""
     await (await node.line()).say(request(1, "agent.create", WORDY))
     held: list[int] = []
-    put = daemon_socket._Outbox.put
+    put = Outbox.put
 
-    def watched(outbox: daemon_socket._Outbox, payload: bytes) -> None:
+    def watched(outbox: Outbox, payload: bytes) -> None:
         put(outbox, payload)
         held.append(outbox._unsent_bytes)
 
-    monkeypatch.setattr(daemon_socket._Outbox, "put", watched)
+    monkeypatch.setattr(Outbox, "put", watched)
     line = await node.line(greedy=False)
     await line.say(*(request(n, "agent.list") for n in range(1, 1001)))
     await trio.testing.wait_all_tasks_blocked()

@@ -78,7 +78,7 @@ async def scripted(path: Path, *script: Message | None) -> AsyncIterator[Scripte
             async with stream:
                 await served.converse(stream)
 
-        nursery.start_soon(trio.serve_listeners, serve, [trio.SocketListener(sock)])
+        await nursery.start(trio.serve_listeners, serve, [trio.SocketListener(sock)])
         yield served
         nursery.cancel_scope.cancel()
 
@@ -87,7 +87,7 @@ async def scripted(path: Path, *script: Message | None) -> AsyncIterator[Scripte
 async def linked(path: Path, say: Callable[[str], None], **more: Any) -> AsyncIterator[Link]:  # noqa: ANN401
     async with trio.open_nursery() as nursery:
         link = Link(str(path), more.pop("capability", ""), say, **more)
-        nursery.start_soon(link.keep)  # noqa: ASYNC113 — whoever asks waits for its connection
+        nursery.start_soon(link.keep)
         yield link
         nursery.cancel_scope.cancel()
 

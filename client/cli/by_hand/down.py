@@ -9,7 +9,7 @@ from client.cli.arguments import JSON, Field
 from client.cli.crew import Node, Refused, guarded
 
 FIELDS: tuple[Field, ...] = (
-    ("run", "--run", "str", False, "", None, False, "", "the run or its team, where several go on"),
+    ("team_run_id", "--team-run-id", "str", False, "", None, False, "", "the run or its team, where several go on"),
     JSON,
 )
 #: Seconds in which a member has to be ended and read back.
@@ -18,7 +18,7 @@ _SECONDS = 75
 
 def run(_: str, given: dict[str, object]) -> int:
     as_json = bool(given.get("_json"))
-    return guarded(lambda: _down(str(given.get("run", "")), as_json=as_json), as_json=as_json)
+    return guarded(lambda: _down(str(given.get("team_run_id", "")), as_json=as_json), as_json=as_json)
 
 
 def _down(wanted: str, *, as_json: bool) -> int:

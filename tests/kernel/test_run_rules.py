@@ -1,13 +1,10 @@
-"""Runs, places and sessions against what the design says of them: each state with each cause, and no dead end.
-
-The rules that go with them too: what a run takes, whose place is present, and which generation is the current one.
+"""The rules that go with runs, places and sessions: what a run takes, whose place is present, and which generation is
+the current one. Their lifecycles are in ``test_lifecycles.py``.
 """
 
 from __future__ import annotations
 
-import enum
 import itertools
-from typing import Any
 
 import attrs
 import pytest
@@ -26,12 +23,10 @@ from client.protocol.ids import (
     UnixMs,
 )
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import AgentSession, Driver, Liveness, SessionCause, SessionState
+from client.protocol.session import AgentSession, Driver, Liveness, SessionState
 from client.protocol.team_run import Coordination, MemberRun, TeamRun, TeamRunState
-from daemon.kernel import session, team_run
-from daemon.kernel.machine import Lifecycle
-from daemon.kernel.session import ORPHANING, PROCESS, SESSION, current, exists
-from daemon.kernel.team_run import MEMBER_RUN, TEAM_RUN, PlaceCause, RunCause
+from daemon.kernel import team_run
+from daemon.kernel.session import ORPHANING, PROCESS, current, exists
 
 NOW = UnixMs(1)
 RUN = TeamRun(
@@ -81,122 +76,6 @@ SITTING = AgentSession(
     updated_at=NOW,
     closed_at=None,
 )
-
-
-@attrs.frozen
-class Specified:
-    """What the design says: where it starts, where it ends, and every legal move as state, cause, next state."""
-
-    lifecycle: Lifecycle[Any, Any]
-    states: type[enum.StrEnum]
-    causes: type[enum.StrEnum]
-    start: str
-    final: set[str]
-    moves: set[tuple[str, str, str]]
-
-
-SPECIFIED = [
-    Specified(
-        TEAM_RUN,
-        TeamRunState,
-        RunCause,
-        start="planned",
-        final={"completed", "cancelled"},
-        moves={
-            ("planned", "start", "running"),
-            ("running", "drain", "draining"),
-            ("draining", "resume", "running"),
-            ("running", "complete", "completed"),
-            ("draining", "complete", "completed"),
-            ("planned", "cancel", "cancelled"),
-            ("running", "cancel", "cancelled"),
-            ("draining", "cancel", "cancelled"),
-        },
-    ),
-    Specified(
-        MEMBER_RUN,
-        Coordination,
-        PlaceCause,
-        start="active",
-        final={"retired"},
-        moves={
-            ("active", "close", "closed"),
-            ("closed", "reopen", "active"),
-            ("active", "retire", "retired"),
-            ("closed", "retire", "retired"),
-        },
-    ),
-    Specified(
-        SESSION,
-        SessionState,
-        SessionCause,
-        start="cold",
-        final={"closed"},
-        moves={
-            ("cold", "ready", "idle"),
-            ("cold", "lost", "recovery_required"),
-            ("cold", "closed", "closed"),
-            ("idle", "cycle_started", "active"),
-            ("idle", "adopted", "idle"),
-            ("idle", "exited", "cold"),
-            ("idle", "lost", "recovery_required"),
-            ("idle", "closed", "closed"),
-            ("active", "cycle_ended", "idle"),
-            ("active", "interrupted", "interrupted"),
-            ("active", "adopted", "active"),
-            ("active", "exited", "recovery_required"),
-            ("active", "lost", "recovery_required"),
-            ("interrupted", "reopened", "cold"),
-            ("interrupted", "adopted", "idle"),
-            ("interrupted", "lost", "recovery_required"),
-            ("interrupted", "closed", "closed"),
-            ("recovery_required", "resolved", "cold"),
-            ("recovery_required", "adopted", "idle"),
-        },
-    ),
-]
-
-each_one = pytest.mark.parametrize("said", SPECIFIED, ids=lambda said: str(said.lifecycle.name))
-
-
-def test_every_lifecycle_of_these_modules_is_specified_here() -> None:
-    there = [value for module in (session, team_run) for value in vars(module).values()]
-    found = {each.name for each in there if isinstance(each, Lifecycle)}
-    assert found == {said.lifecycle.name for said in SPECIFIED}
-
-
-@each_one
-def test_each_state_with_each_cause(said: Specified) -> None:
-    """The whole product: legal moves lead where they should, others are refused with where they are good."""
-    assert said.lifecycle.start.value == said.start
-    assert {state.value for state in said.lifecycle.final} == said.final
-    legal = {(state, cause): to for state, cause, to in said.moves}
-    for state, cause in itertools.product(said.states, said.causes):
-        after = said.lifecycle.after(state, cause, "thing/x")
-        if (state, cause) in legal:
-            assert after == legal[state, cause]
-            assert isinstance(after, said.states)
-            continue
-        assert isinstance(after, Refusal)
-        good = [each.value for each in said.lifecycle.moves if (each.value, cause.value) in legal]
-        assert after == Refusal(
-            code=Code.INVALID_STATE_TRANSITION,
-            about="thing/x",
-            lifted_by=f"it is {state}; this is possible while it is {' or '.join(good)}",
-        )
-
-
-@each_one
-def test_a_lifecycle_is_closed_and_every_state_of_it_is_reached_and_left(said: Specified) -> None:
-    assert set(said.lifecycle.moves) == set(said.states)
-    assert {cause for out in said.lifecycle.moves.values() for cause in out} == set(said.causes)
-    reached, new = {said.start}, {said.start}
-    while new:
-        new = {to for state, _, to in said.moves if state in new} - reached
-        reached |= new
-    assert reached == {state.value for state in said.states}
-    for state in said.states:
-        assert bool({to for source, _, to in said.moves if source == state}) != (state.value in said.final)
 
 
 def test_nothing_is_known_of_a_process_that_was_lost_and_of_no_other_is_it_guessed() -> None:

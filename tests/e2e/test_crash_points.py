@@ -1,0 +1,75 @@
+"""The daemon is killed at every boundary of an effect. The next one finds out what was done, and does the rest: never a
+second process, never one that nobody knows.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.support.runs import Field
+
+_LAUNCH = ("launch-prepared", "launch-done", "launch-recorded", "launch-admitted", "launch-proven", "launch-settled")
+_STOP = ("stop-prepared", "stop-done")
+
+
+@pytest.mark.parametrize("point", _LAUNCH)
+def test_killed_in_a_launch_the_next_daemon_ends_with_one_proven_process(field: Field, point: str) -> None:
+    field.team("kiwi")
+    dying = field.start(FIRM_CRASH_AT=point)
+    field.call("up", "team.toml", "--detach")  # the daemon may be gone before it is done
+    assert dying.wait() == -signal.SIGKILL
+    field.start()
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    (session,) = field.until_live()
+    assert field.roots() == [session["pid"]]
+    unsettled = [e for e in field.ask("effect", "list")["items"] if e["state"] != "settled"]
+    assert unsettled == []
+    assert field.call("down").returncode == 0
+    assert (field.members(), field.server_lives()) == ([], False)
+
+
+@pytest.mark.parametrize("point", _STOP)
+def test_killed_in_a_stop_the_next_daemon_ends_what_is_left(field: Field, point: str) -> None:
+    field.team("kiwi")
+    dying = field.start(FIRM_CRASH_AT=point)
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    (session,) = field.until_live()
+    field.ask("session", "close", session["id"])
+    assert dying.wait() == -signal.SIGKILL
+    field.start()
+    effects = field.ask("effect", "list")["items"]
+    stop = next(e for e in effects if e["kind"] == "stop")
+    field.wait(f"effect:{stop['id']}.state=settled")
+    assert field.ask("effect", "show", stop["id"])["certainty"] == "applied"
+    assert field.ask("session", "show", session["id"])["session"]["state"] == "closed"
+    assert field.members() == []
+
+
+def test_members_outlive_the_daemon_and_are_adopted_as_they_are(field: Field) -> None:
+    field.team("kiwi", "lime")
+    first = field.start()
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    before = {s["id"]: s["pid"] for s in field.until_live(2)}
+    first.kill()
+    assert sorted(field.roots()) == sorted(before.values())
+    field.start()
+    run = field.ask("team-run", "list")["items"][0]["id"]
+    for session_id in before:
+        field.wait(f"session:{session_id}.version>3")
+    after = {s["id"]: (s["pid"], s["sup_gen"]) for s in field.live()}
+    assert {each: pid for each, (pid, _) in after.items()} == before
+    assert field.ask("team-run", "show", run)["run"]["sup_gen"] == 2
+
+
+def test_a_member_that_is_killed_gets_a_successor_and_only_one(field: Field) -> None:
+    field.team("kiwi")
+    field.start()
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    (first,) = field.until_live()
+    os.kill(first["pid"], signal.SIGKILL)
+    field.wait(f"session:{first['id']}.state=closed")
+    (second,) = field.until_live()
+    assert (second["session_gen"], field.roots()) == (first["session_gen"] + 1, [second["pid"]])

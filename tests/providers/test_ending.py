@@ -1,0 +1,73 @@
+"""Ending processes when the looking itself goes wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+import trio
+
+from providers import ending
+from providers.port import Unreachable
+from providers.process import Process, process
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    running = subprocess.Popen(["sleep", "60"])
+    yield running
+    running.kill()
+    running.wait()
+
+
+@pytest.fixture
+def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], set[Process]]]:
+    """A look that waits for a process that hangs in the kernel, and the bounds so short that a test can wait."""
+    monkeypatch.setattr(ending, "_LOOK_WITHIN", 0.05)
+    monkeypatch.setattr(ending, "_PATIENCE", 0.2)
+    over = threading.Event()
+
+    def look() -> set[Process]:
+        over.wait()
+        return set()
+
+    yield look
+    over.set()
+
+
+async def test_nothing_left_is_not_said_when_nobody_could_look(stuck: Callable[[], set[Process]]) -> None:
+    with trio.fail_after(5):
+        assert isinstance(await ending.end_all(stuck, grace=0.1), Unreachable)
+
+
+async def test_what_was_seen_before_is_ended_all_the_same(
+    stuck: Callable[[], set[Process]], sleeper: subprocess.Popen[bytes]
+) -> None:
+    seen = process(sleeper.pid)
+    assert seen is not None
+    looks: list[Callable[[], set[Process]]] = [lambda: {seen}]
+
+    def look() -> set[Process]:
+        return looks.pop()() if looks else stuck()
+
+    with trio.fail_after(5):
+        found = await ending.end_all(look, grace=0.1)
+    assert isinstance(found, Unreachable)
+    assert not seen.lives()
+
+
+async def test_what_cannot_be_ended_is_named(stuck: Callable[[], set[Process]]) -> None:
+    """Init of this machine, which heeds no signal of this kind, stands for what hangs: here it is only looked at."""
+    del stuck  # for its short bounds
+    first = process(1)
+    assert first is not None
+
+    class Deaf(Process):
+        def signal(self, number: object) -> bool:
+            del number
+            return True
+
+    with trio.fail_after(5):
+        assert await ending.end_all(lambda: {Deaf(first.pid, first.start_ticks)}, grace=0.1) == (1,)

@@ -1,0 +1,181 @@
+"""The next supervisor: what it finds of the former one's processes, and what it makes of launches nobody settled."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from client.protocol.effect import Certainty, CloseSession, PrepareEffect, RuntimeEffect
+from client.protocol.event import ListEvents
+from client.protocol.operation import Plane
+from client.protocol.refusals import Code
+from client.protocol.session import AgentSession, Liveness, OpenSession, SessionState, ShowSession
+from client.protocol.team_run import TakeTeamRun
+from providers.port import Handle, Launch
+from tests.support.runtime import Runtime, runtime
+from tests.support.terminals import until
+
+
+@pytest.fixture
+async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runtime]:
+    async with runtime(tmp_path / "home", monkeypatch) as running:
+        with trio.fail_after(25):
+            yield running
+
+
+async def kinds(world: Runtime, session: AgentSession) -> list[str]:
+    return [each.kind for each in (await world.node.ok(ListEvents(stream=f"session/{session.id}"))).items]
+
+
+async def in_state(world: Runtime, session: AgentSession, state: SessionState) -> AgentSession:
+    async def look() -> AgentSession | None:
+        found = (await world.node.ok(ShowSession(session_id=session.id))).session
+        return found if found.state is state else None
+
+    found = await until(look)
+    assert found is not None
+    return found
+
+
+async def orphaned(world: Runtime) -> AgentSession:
+    """A session with a process whose supervisor is gone."""
+    former = world.supervise()
+    session = await world.live()
+    await world.end(former)
+    return session
+
+
+async def test_the_next_supervisor_goes_on_with_the_same_process(world: Runtime) -> None:
+    session = await orphaned(world)
+    world.supervise()
+    adopted = await world.live(sup_gen=session.sup_gen + 1)
+    assert (adopted.id, adopted.session_gen, adopted.pid) == (session.id, session.session_gen, session.pid)
+    assert len(await world.effects()) == 1
+    assert await world.living() == [session.pid]
+    assert f"adopted: adopted: fake-{session.pid} pid={session.pid} ticks={session.start_ticks}" in await kinds(
+        world, session
+    )
+
+
+async def test_one_that_was_adopted_is_followed_to_its_end(world: Runtime) -> None:
+    session = await orphaned(world)
+    world.supervise()
+    await world.live(sup_gen=session.sup_gen + 1)
+    handle = _handle((await world.effects())[0])
+    await world.provider.interrupt(handle)
+    assert (await world.live(after=session.session_gen)).pid != session.pid
+
+
+async def test_a_process_that_ended_meanwhile_is_told_how(world: Runtime) -> None:
+    session = await orphaned(world)
+    handle = _handle((await world.effects())[0])
+    await world.provider.interrupt(handle)
+    await world.provider.ended(handle)
+    world.supervise()
+    await world.live(after=session.session_gen)
+    assert "exited: ended by signal 2" in await kinds(world, session)
+
+
+async def test_a_session_whose_terminal_is_gone_is_lost(world: Runtime) -> None:
+    """Nobody knows what it did; a person looks, and nothing is started in its place by itself."""
+    session = await orphaned(world)
+    await world.provider.stop(_handle((await world.effects())[0]))
+    world.supervise()
+    lost = await in_state(world, session, SessionState.RECOVERY_REQUIRED)
+    assert lost.process is Liveness.UNKNOWN
+    assert (await kinds(world, session))[-1] == "lost: lost: its terminal is gone"
+    await wait_all_tasks_blocked()
+    assert len(await world.effects()) == 1
+
+
+async def test_a_terminal_that_holds_another_process_is_foreign(world: Runtime) -> None:
+    """It is neither taken for the session's nor ended."""
+    session = await orphaned(world)
+    world.node.execute("UPDATE effects SET start_ticks = start_ticks + 1")
+    world.supervise()
+    await in_state(world, session, SessionState.RECOVERY_REQUIRED)
+    assert (await kinds(world, session))[-1] == "lost: lost: foreign: its terminal holds another process"
+    assert await world.living() == [session.pid]
+
+
+async def test_a_control_that_nobody_did_is_done_by_the_next_supervisor(world: Runtime) -> None:
+    session = await orphaned(world)
+    asked = await world.node.ok(CloseSession(session_id=session.id))
+    assert await world.living() == [session.pid]
+    world.supervise()
+    await in_state(world, session, SessionState.CLOSED)
+    assert await world.living() == []
+    (done,) = [each for each in await world.effects() if each.id == asked.id]
+    assert done.certainty is Certainty.APPLIED
+
+
+async def prepared(world: Runtime) -> tuple[AgentSession, RuntimeEffect]:
+    """A supervisor died over a launch that it had recorded."""
+    run = await world.node.ok(TakeTeamRun(team_run_id=world.run.id), plane=Plane.SUPERVISOR, actor=world.run.id)
+    ask = OpenSession(member_run_id=world.place.id, sup_gen=run.sup_gen)
+    session = await world.node.ok(ask, plane=Plane.SUPERVISOR, actor=world.run.id)
+    wanted = PrepareEffect(
+        session_id=session.id, session_gen=session.session_gen, sup_gen=run.sup_gen, cwd=str(world.node.home)
+    )
+    return session, await world.node.ok(wanted, plane=Plane.SUPERVISOR, actor=world.run.id)
+
+
+async def test_a_launch_that_had_been_started_goes_on(world: Runtime) -> None:
+    """Its process waits at the door until somebody says which one it is; no second one is started."""
+    session, effect = await prepared(world)
+    wanted = Launch(launch_id=effect.id, argv=world.means.launcher(effect.id), cwd=effect.cwd)
+    handle = await world.provider.start(wanted)
+    assert isinstance(handle, Handle)
+    world.supervise()
+    live = await world.live()
+    assert (live.id, live.pid) == (session.id, handle.pid)
+    assert [each.id for each in await world.effects()] == [effect.id]
+    assert await world.living() == [handle.pid]
+
+
+async def test_a_launch_that_had_not_been_started_is_not_applied(world: Runtime) -> None:
+    """And its session is launched again, once."""
+    session, effect = await prepared(world)
+    world.supervise()
+    live = await world.live()
+    assert live.id == session.id
+    first, second = await world.effects()
+    assert (first.id, first.certainty, first.readback) == (
+        effect.id,
+        Certainty.NOT_APPLIED,
+        "no terminal bears its id",
+    )
+    assert (second.certainty, second.pid) == (Certainty.APPLIED, live.pid)
+    assert await world.living() == [live.pid]
+
+
+async def test_ten_supervisors_at_once_end_with_one_process(world: Runtime) -> None:
+    many = [world.supervise() for _ in range(10)]
+
+    async def one_left() -> bool:
+        await trio.lowlevel.checkpoint()
+        return sum(not each.over.is_set() for each in many) == 1
+
+    await until(one_left)
+    session = await world.live(sup_gen=10)
+    assert {each.ended.code for each in many if each.ended} == {Code.SUPERVISOR_GENERATION_FENCED}
+
+    async def alone() -> bool:
+        return await world.living() == [session.pid]
+
+    await until(alone)
+    assert session.session_gen == 1
+
+
+def _handle(launch: RuntimeEffect) -> Handle:
+    return Handle(
+        launch_id=launch.id,
+        pane=launch.pane,
+        pid=launch.pid,
+        start_ticks=launch.start_ticks,
+        boot_id=launch.boot_id,
+    )

@@ -1,0 +1,213 @@
+"""What a supervisor does next, from what it sees: every case as a row. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import attrs
+import pytest
+
+from client.protocol.agent import WorkspacePolicy
+from client.protocol.board import Due, DueList, Seat
+from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect
+from client.protocol.ids import (
+    AgentMemberId,
+    DaemonGen,
+    EffectId,
+    MemberRunId,
+    ProjectId,
+    RunGen,
+    SessionGen,
+    SessionId,
+    SupGen,
+    TeamRunId,
+    UnixMs,
+    WorkId,
+)
+from client.protocol.session import AgentSession, Driver, Liveness, SessionState
+from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Control, Open, decide
+
+NOW = UnixMs(1)
+RUN, PLACE = TeamRunId("run"), MemberRunId("place")
+S, E = SessionState, EffectState
+
+SESSION = AgentSession(
+    id=SessionId("session"),
+    version=1,
+    agent_member_id=AgentMemberId("bob"),
+    member_run_id=PLACE,
+    team_run_id=RUN,
+    session_gen=SessionGen(2),
+    run_gen=RunGen(1),
+    sup_gen=SupGen(1),
+    daemon_gen=DaemonGen(1),
+    state=S.IDLE,
+    driver=Driver.HOST_DRIVEN,
+    process=Liveness.LIVE,
+    pid=7,
+    start_ticks=8,
+    boot_id="boot",
+    native_session="",
+    created_at=NOW,
+    updated_at=NOW,
+    closed_at=None,
+)
+LAUNCH = RuntimeEffect(
+    id=EffectId("launch"),
+    version=3,
+    team_run_id=RUN,
+    session_id=SESSION.id,
+    session_gen=SESSION.session_gen,
+    sup_gen=SESSION.sup_gen,
+    kind=EffectKind.LAUNCH,
+    state=E.SETTLED,
+    certainty=Certainty.APPLIED,
+    cwd="/",
+    pane="%0",
+    pid=7,
+    start_ticks=8,
+    boot_id="boot",
+    readback="",
+    created_by="supervisor/run",
+    created_at=NOW,
+    updated_at=NOW,
+    settled_at=NOW,
+)
+SEAT = Seat(
+    member_run_id=PLACE,
+    run_gen=RunGen(1),
+    agent_member_id=SESSION.agent_member_id,
+    agent_name="bob",
+    team_name="crew",
+    profile="command",
+    workspace=WorkspacePolicy.SHARED,
+    project_id=ProjectId("project"),
+    root="/",
+    in_git=False,
+    takes_sessions=True,
+    session=None,
+    launch=None,
+)
+DUE = Due(work_id=WorkId("work"), work_version=1, session_id=SESSION.id, session_gen=SESSION.session_gen, failed=0)
+COLD = attrs.evolve(SESSION, state=S.COLD, process=Liveness.UNKNOWN, pid=0, start_ticks=0, boot_id="")
+STOP = attrs.evolve(LAUNCH, id=EffectId("stop"), kind=EffectKind.STOP, state=E.PREPARED)
+INTERRUPT = attrs.evolve(STOP, id=EffectId("key"), kind=EffectKind.INTERRUPT)
+
+
+def decided(
+    *seats: Seat,
+    items: Collection[Due] = (),
+    controls: Collection[RuntimeEffect] = (),
+    busy: Collection[str] = (),
+    failures: Mapping[MemberRunId, int] | None = None,
+) -> list[Action]:
+    seen = DueList(items=list(items), seats=list(seats), controls=list(controls), sup_gen=SupGen(1), seq=1)
+    return decide(seen, profiles=["command"], busy=busy, failures=failures or {})
+
+
+def at(session: AgentSession | None, launch: RuntimeEffect | None = None, *, takes_sessions: bool = True) -> Seat:
+    return attrs.evolve(SEAT, session=session, launch=launch, takes_sessions=takes_sessions)
+
+
+@pytest.mark.parametrize("session", [None, COLD], ids=["no session", "one without a process"])
+def test_a_place_without_a_process_gets_one(session: AgentSession | None) -> None:
+    assert decided(at(session)) == [Open(at(session))]
+
+
+@pytest.mark.parametrize("profile", ["me", "external", "unknown"])
+def test_a_profile_that_is_not_ours_to_start_is_left_alone(profile: str) -> None:
+    assert decided(attrs.evolve(SEAT, profile=profile)) == []
+
+
+def test_a_place_that_takes_nothing_new_is_left_alone() -> None:
+    """Its run drains, or it was closed, or its member is paused."""
+    assert decided(at(None, takes_sessions=False)) == []
+    assert decided(at(COLD, takes_sessions=False)) == []
+
+
+def test_a_process_is_followed_also_where_no_new_one_would_be_started() -> None:
+    assert decided(at(SESSION, LAUNCH, takes_sessions=False)) == [
+        Adopt(at(SESSION, LAUNCH, takes_sessions=False), SESSION, LAUNCH)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "process", "launch", "adopted"),
+    [
+        (S.IDLE, Liveness.LIVE, E.SETTLED, True),
+        (S.ACTIVE, Liveness.LIVE, E.SETTLED, True),
+        (S.INTERRUPTED, Liveness.LIVE, E.SETTLED, True),
+        (S.IDLE, Liveness.UNKNOWN, E.SETTLED, True),
+        (S.IDLE, Liveness.STOPPED, E.SETTLED, False),
+        (S.RECOVERY_REQUIRED, Liveness.UNKNOWN, E.SETTLED, False),
+        # Whatever the session says: a launch that nobody read back may have left a process.
+        (S.COLD, Liveness.UNKNOWN, E.PREPARED, True),
+        (S.COLD, Liveness.UNKNOWN, E.RECOVERY_REQUIRED, True),
+        (S.RECOVERY_REQUIRED, Liveness.STOPPED, E.PREPARED, True),
+    ],
+)
+def test_what_may_have_a_process_is_looked_for(
+    state: SessionState, process: Liveness, launch: EffectState, *, adopted: bool
+) -> None:
+    session = attrs.evolve(SESSION, state=state, process=process)
+    effect = attrs.evolve(LAUNCH, state=launch)
+    seat = at(session, effect)
+    assert decided(seat) == ([Adopt(seat, session, effect)] if adopted else [])
+
+
+def test_a_launch_that_came_to_nothing_is_made_again() -> None:
+    seat = at(COLD, attrs.evolve(LAUNCH, certainty=Certainty.NOT_APPLIED))
+    assert decided(seat) == [Open(seat)]
+
+
+def test_a_process_that_ended_gets_a_successor() -> None:
+    seat = at(attrs.evolve(SESSION, state=S.COLD, process=Liveness.STOPPED), LAUNCH)
+    assert decided(seat) == [Open(seat)]
+
+
+def test_a_session_that_a_person_has_to_look_at_is_left_alone() -> None:
+    assert decided(at(attrs.evolve(SESSION, state=S.RECOVERY_REQUIRED), LAUNCH)) == []
+
+
+def test_a_persons_own_session_is_left_alone() -> None:
+    for state in S:
+        assert decided(at(attrs.evolve(SESSION, driver=Driver.USER_DRIVEN, state=state), LAUNCH)) == []
+
+
+@pytest.mark.parametrize("failures", range(MOST_FAILURES + 2))
+def test_a_place_is_given_up_after_so_many_failures_in_a_row(failures: int) -> None:
+    """Only new launches; what runs is followed."""
+    assert decided(SEAT, failures={PLACE: failures}) == ([Open(SEAT)] if failures < MOST_FAILURES else [])
+    assert decided(SEAT, failures={MemberRunId("another"): failures}) == [Open(SEAT)]
+    seat = at(SESSION, LAUNCH)
+    assert decided(seat, failures={PLACE: failures}) == [Adopt(seat, SESSION, LAUNCH)]
+
+
+def test_controls_come_first_and_what_is_due_last() -> None:
+    seat, other = at(SESSION, LAUNCH), attrs.evolve(SEAT, member_run_id=MemberRunId("other"))
+    assert decided(seat, other, items=[DUE], controls=[INTERRUPT]) == [
+        Control(INTERRUPT, LAUNCH),
+        Adopt(seat, SESSION, LAUNCH),
+        Open(other),
+        Admit(DUE),
+    ]
+
+
+@pytest.mark.parametrize("seat", [at(SESSION, LAUNCH), at(COLD), at(COLD, attrs.evolve(LAUNCH, state=E.PREPARED))])
+def test_a_session_that_is_being_stopped_is_neither_started_nor_looked_for(seat: Seat) -> None:
+    assert decided(seat, controls=[STOP]) == [Control(STOP, seat.launch)]
+
+
+def test_a_control_of_a_session_that_is_gone_has_no_launch() -> None:
+    assert decided(controls=[STOP]) == [Control(STOP, None)]
+
+
+def test_what_is_busy_is_left_alone() -> None:
+    """One thing at a time for a place, and each control and each admission once."""
+    seat = at(SESSION, LAUNCH)
+    everything = decided(seat, items=[DUE], controls=[INTERRUPT])
+    assert len({action.busy for action in everything}) == len(everything) == 3
+    for action in everything:
+        left = decided(seat, items=[DUE], controls=[INTERRUPT], busy={action.busy})
+        assert left == [each for each in everything if each is not action and each != action]
+    assert Open(SEAT).busy == Adopt(seat, SESSION, LAUNCH).busy

@@ -1,0 +1,184 @@
+"""A supervisor over real processes: what it starts, follows, ends and starts again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import attrs
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from client.protocol.effect import Certainty, CloseSession, EffectKind, EffectState, InterruptSession
+from client.protocol.event import ListEvents
+from client.protocol.refusals import Code, Refusal
+from client.protocol.session import SessionState, ShowSession
+from client.protocol.team_run import CloseMemberRun, DrainTeamRun
+from providers.process import Process, stat
+from supervisor import desk
+from tests.support.runtime import Runtime, runtime
+from tests.support.terminals import STRAY, until, written
+
+
+@pytest.fixture
+async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Runtime]:
+    async with runtime(tmp_path / "home", monkeypatch) as running:
+        with trio.fail_after(25):
+            yield running
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+
+
+async def test_a_member_is_launched_and_its_process_is_its_session(world: Runtime) -> None:
+    world.supervise()
+    session = await world.live()
+    (effect,) = await world.effects()
+    assert (effect.kind, effect.state, effect.certainty) == (EffectKind.LAUNCH, EffectState.SETTLED, Certainty.APPLIED)
+    assert (session.pid, session.start_ticks, session.boot_id) == (effect.pid, effect.start_ticks, effect.boot_id)
+    assert await world.living() == [session.pid]
+    found = stat(session.pid)
+    assert found is not None
+    assert (found.comm, found.start_ticks) == ("cat", session.start_ticks)
+    assert await trio.Path(f"/proc/{session.pid}/cwd").readlink() == trio.Path(world.node.home)
+    variables = (await trio.Path(f"/proc/{session.pid}/environ").read_bytes()).split(b"\0")
+    names = {each.partition(b"=")[0].decode() for each in variables if each}
+    assert names == {"PATH", "TERM", "FIRM_LAUNCH_ID", "FIRM_CAPABILITY", *ENVELOPE}
+    assert f"FIRM_LAUNCH_ID={effect.id}".encode() in variables
+
+
+ENVELOPE = {
+    "FIRM_TEAM_RUN_ID",
+    "FIRM_MEMBER_RUN_ID",
+    "FIRM_MEMBER_NAME",
+    "FIRM_SPACE",
+    "FIRM_PROJECT",
+    "FIRM_PROJECT_ID",
+}
+
+
+async def test_a_process_that_dies_has_a_successor(world: Runtime) -> None:
+    """The session says how it ended; the next one is of the next generation, and the former one is closed."""
+    world.supervise()
+    first = await world.live()
+    kill(first.pid)
+    second = await world.live(after=first.session_gen)
+    assert second.session_gen == first.session_gen + 1
+    assert second.pid != first.pid
+    assert await world.living() == [second.pid]
+    former = (await world.node.ok(ShowSession(session_id=first.id))).session
+    assert former.state is SessionState.CLOSED
+    kinds = [each.kind for each in (await world.node.ok(ListEvents(stream=f"session/{first.id}"))).items]
+    assert "exited: ended by signal 9" in kinds, kinds
+
+
+async def test_a_program_that_ends_at_once_is_not_started_for_ever(
+    world: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.program("/bin/false")
+    with caplog.at_level(logging.WARNING):
+        world.supervise()
+
+        async def given_up() -> bool:
+            await trio.lowlevel.checkpoint()
+            return "bob is not started again after 3 failures in a row" in caplog.text
+
+        await until(given_up)
+    await wait_all_tasks_blocked()
+    assert len(await world.settled(3)) == 3
+    assert await world.living() == []
+
+
+async def test_a_missing_workspace_is_the_reason(world: Runtime) -> None:
+    world.folder = world.node.home / "nothing"
+    world.supervise()
+    for effect in await world.refuted(3):
+        assert effect.readback == f"workspace_missing: there is no folder {str(world.folder)!r}"
+    assert await world.living() == []
+
+
+async def test_a_workspace_that_is_refused_starts_nothing_and_says_why(
+    world: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.folder = Refusal(code=Code.WORKSPACE_CONFLICT, about="there", lifted_by="move it away")
+    world.supervise()
+
+    async def given_up() -> bool:
+        await trio.lowlevel.checkpoint()
+        return "not started again" in caplog.text
+
+    await until(given_up)
+    assert "no workspace for bob: WORKSPACE_CONFLICT, move it away" in caplog.text
+    for effect in await world.refuted(3):
+        assert (effect.pid, effect.readback) == (0, "WORKSPACE_CONFLICT: move it away")
+
+
+async def test_a_launcher_that_never_says_anything_is_ended(world: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk, "HANDSHAKE_SECONDS", 0.2)
+    script = "echo I do not know you; read x"
+    world.means = attrs.evolve(world.means, launcher=lambda launch_id: ("/bin/sh", "-c", script, launch_id))
+    world.supervise()
+    for effect in await world.refuted(3):
+        assert effect.readback == "it did not become its program; I do not know you"
+        assert effect.pid
+        assert not Process(effect.pid, effect.start_ticks).lives()
+    session = world.session()
+    assert session is not None
+    assert (session.state, session.pid) == (SessionState.COLD, 0)
+
+
+async def test_a_program_that_cannot_be_run_is_the_reason(world: Runtime) -> None:
+    world.program("/nothing/here")
+    world.supervise()
+    for effect in await world.refuted(3):
+        assert effect.readback == "exec failed: cannot run the program: No such file or directory (errno 2)"
+    assert await world.living() == []
+
+
+async def test_a_stop_ends_everything_that_the_process_started(world: Runtime, tmp_path: Path) -> None:
+    """Also what left its session and its parents, and does not listen. The place stays closed."""
+    stray = tmp_path / "stray"
+    world.program(sys.executable, "-I", "-S", "-c", STRAY, str(stray), "stubborn")
+    world.supervise()
+    session, child = await world.live(), await written(stray)
+    asked = await world.node.ok(CloseSession(session_id=session.id))
+    (stop,) = [each for each in await world.settled(2) if each.kind is EffectKind.STOP]
+    assert stop.id == asked.id
+    assert (stop.certainty, stop.readback) == (Certainty.APPLIED, "nothing of it is left below our server")
+    assert not child.lives()
+    assert await world.living() == []
+    await wait_all_tasks_blocked()
+    assert world.session() is None
+    assert len(await world.effects()) == 2
+
+
+async def test_an_interrupt_is_the_key(world: Runtime) -> None:
+    """What it does is the program's: this one ends by it, and has a successor."""
+    world.supervise()
+    first = await world.live()
+    asked = await world.node.ok(InterruptSession(session_id=first.id))
+    await world.live(after=first.session_gen)
+    (done,) = [each for each in await world.effects() if each.id == asked.id]
+    assert (done.certainty, done.readback) == (Certainty.APPLIED, "the key was sent")
+    kinds = [each.kind for each in (await world.node.ok(ListEvents(stream=f"session/{first.id}"))).items]
+    assert "exited: ended by signal 2" in kinds, kinds
+
+
+@pytest.mark.parametrize("how", ["drained", "closed"])
+async def test_nothing_is_started_where_nothing_new_is_taken(world: Runtime, how: str) -> None:
+    """And never for the person at this machine, who is the Host here."""
+    if how == "drained":
+        await world.node.ok(DrainTeamRun(team_run_id=world.run.id, expected_version=world.run.version))
+    else:
+        place = world.place
+        await world.node.ok(CloseMemberRun(member_run_id=place.id, expected_version=place.version))
+    world.supervise()
+    await wait_all_tasks_blocked()
+    assert await world.effects() == []
+    assert world.session() is None

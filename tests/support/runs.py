@@ -1,0 +1,148 @@
+"""A repository, a team file and the node that runs it: real tmux, real processes, all ended whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.support.daemon import Daemon, Home, new_home
+from tests.support.repos import Repo
+from tests.support.wire import PATIENCE
+
+FIRM = str(Path(sys.executable).with_name("firm"))
+
+
+@attrs.define
+class Field:
+    """``home`` holds node and tmux server; ``repo`` is the project. ``firm`` runs the command as its person."""
+
+    home: Home
+    repo: Repo
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**self.home.environment, "XDG_DATA_HOME": str(self.home.temporary / "data")}
+
+    def start(self, **env: str) -> Daemon:
+        """A daemon that puts worktrees into this home too."""
+        return self.home.start(env={"XDG_DATA_HOME": self.environment["XDG_DATA_HOME"], **env})
+
+    def call(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [FIRM, *words],
+            env=self.environment,
+            cwd=self.repo.root,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE * 2,
+            check=False,
+        )
+
+    def firm(self, *words: str) -> Any:  # noqa: ANN401 — whatever the command says as JSON
+        done = self.call(*words, "--json")
+        assert done.returncode == 0, f"firm {' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return json.loads(done.stdout)
+
+    def ask(self, *words: str) -> Any:  # noqa: ANN401 — whatever the operation answers
+        return self.firm(*words)["answer"]
+
+    def team(self, *members: str, works: str = "") -> Path:
+        """A team file whose Host is the person, with these members of the profile ``command``."""
+        rows = "".join(f'[[member]]\nname = "{name}"\n' for name in members)
+        path = self.repo.root / "team.toml"
+        path.write_text(f'[team]\nname = "crew"\nhost = "me"\n{rows}{works}', "utf-8")
+        return path
+
+    def live(self) -> list[Any]:
+        """Sessions that are open and proven to run."""
+        return [s for s in self.ask("session", "list")["items"] if s["state"] == "idle" and s["process"] == "live"]
+
+    def until_live(self, count: int = 1) -> list[Any]:
+        """The same, once there are so many."""
+        while True:
+            seq = self.firm("event", "list", "--limit", "1")["seq"]
+            if len(found := self.live()) >= count:
+                return found
+            self.wait(f"seq>{seq}")
+
+    def wait(self, predicate: str) -> None:
+        """Until it is true, or the test fails."""
+        assert not self.ask("wait", predicate, "--timeout-ms", str(int(PATIENCE * 1000)))["timed_out"], predicate
+
+    def members(self) -> list[int]:
+        """Pids of everything that a launch of this home started, found by its mark."""
+        return marked(self.home.folder)
+
+    def roots(self) -> list[int]:
+        """Those of the members' processes that none of them started: one for each launch."""
+        found = self.members()
+        return [pid for pid in found if _parent(pid) not in found]
+
+    def server_lives(self) -> bool:
+        """Whether the server that recorded itself still runs."""
+        pid = self.server()
+        return pid is not None and Path(f"/proc/{pid}").exists()
+
+    def server(self) -> int | None:
+        """The pid of this home's tmux server, if one recorded itself."""
+        try:
+            return int(json.loads((self.home.run / "tmux" / "server.json").read_bytes())["pid"])
+        except FileNotFoundError:
+            return None
+
+
+def marked(home: Path) -> list[int]:
+    """Processes whose environment has a launch of this home. The door it asks at stands in its folder."""
+    wanted = f"FIRM_SOCKET={home}".encode()
+    found: list[int] = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            said = (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(each.startswith(wanted) for each in said) and any(each.startswith(b"FIRM_LAUNCH_ID=") for each in said):
+            found.append(int(folder.name))
+    return found
+
+
+def _parent(pid: int) -> int:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return 0
+    return int(stat.rpartition(b")")[2].split()[1])
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Generator[Field]:
+    root = tmp_path / "repo"
+    root.mkdir()
+    with new_home() as home:
+        made = Field(home, Repo(root))
+        made.repo.git("init", "-q", "-b", "main")
+        made.repo.commit()
+        try:
+            yield made
+        finally:
+            _end(made)
+
+
+def _end(made: Field) -> None:
+    """Everything of this home by its own marks: members first, then the server that would take them in."""
+    for pid in [*made.members(), *filter(None, [made.server()])]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
