@@ -105,6 +105,18 @@ def unclosed(tx: Tx, run_id: TeamRunId, limit: int = 10_001) -> list[Work]:
     return WORKS.many(tx, _UNCLOSED, run_id=run_id, limit=limit)
 
 
+_NOT_BEGUN = WORKS.select("""
+    WHERE owner_id = :owner_id AND phase = 'open' AND NOT EXISTS
+        (SELECT 1 FROM bindings b WHERE b.work_id = works.id AND b.custody IN ('claimed', 'orphaned_unverified'))
+    ORDER BY place
+""")
+
+
+def not_begun(tx: Tx, owner_id: MembershipId) -> list[Work]:
+    """Open Works that a member answers for and has no attempt at."""
+    return WORKS.many(tx, _NOT_BEGUN, owner_id=owner_id)
+
+
 _BUSY = sql("""
     SELECT id FROM works WHERE owner_id = :owner_id AND phase = 'active' AND condition = 'normal'
       AND team_run_id = :run_id AND id <> :but LIMIT 1

@@ -33,14 +33,17 @@ from daemon.kernel.membership import (
 )
 from daemon.kernel.team import kept, may_run
 from daemon.kernel.version import moved
+from daemon.kernel.work import WorkCause
 from daemon.operations import find, mail
 from store import attempt as attempts
 from store import membership as memberships
 from store import message as messages
+from store import work as works
 from store.agent import AGENTS
 from store.membership import MEMBERSHIPS
 from store.team import TEAMS
 from store.tx import Tx
+from store.work import WORKS
 
 
 def may_invite(tx: Tx, call: Call, ask: InviteMember) -> Refusal | None:
@@ -122,7 +125,17 @@ def leave(tx: Tx, call: Call, ask: LeaveTeam) -> TeamMembership | Refusal:
     if refusal := moved(about, current=membership.version, expected=ask.expected_version):
         return refusal
     bound = attempts.live_of_membership(tx, membership.id)
-    return end(tx, call, membership, MembershipCause.LEAVE_BOUND if bound else MembershipCause.LEAVE, ask.reason)
+    after = end(tx, call, membership, MembershipCause.LEAVE_BOUND if bound else MembershipCause.LEAVE, ask.reason)
+    if not isinstance(after, Refusal):
+        _release(tx, call, after)
+    return after
+
+
+def _release(tx: Tx, call: Call, membership: TeamMembership) -> None:
+    """What a member that leaves has not begun is nobody's again; the attempt that it still has goes on."""
+    for work in works.not_begun(tx, membership.id):
+        kind, reason = WorkCause.RELEASE.value, "its member left the team"
+        WORKS.change(tx, work, kind=kind, actor=call.actor, at=call.now, owner_id=None, reason=reason)
 
 
 def end(

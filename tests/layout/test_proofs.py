@@ -1,0 +1,44 @@
+"""``docs/proofs.md`` names a test that is there for everything that must hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/proofs.md"
+#: Everything that has to stand in the table.
+INVARIANTS = [*range(1, 19), *range(24, 30), 36, *range(46, 50)]
+REPORTS = [*range(1, 7), *range(9, 15), *range(16, 19), 21]
+GATES = ["A06", "A11", "A13", "A14", "A24"]
+
+
+def rows() -> dict[str, list[str]]:
+    """The tests of each id."""
+    found: dict[str, list[str]] = {}
+    for line in PAGE.read_text().splitlines():
+        if match := re.fullmatch(r"\| ((?:I|R|RF-A)\d+) \| [^|]+\. \| (.+) \|", line):
+            assert match[1] not in found, match[1]
+            found[match[1]] = re.findall(r"`([^`]+)`", match[2])
+    return found
+
+
+def exists(test: str) -> bool:
+    path, _, name = test.partition("::")
+    if not (ROOT / path).is_file():
+        return False
+    defined = ast.walk(ast.parse((ROOT / path).read_text()))
+    return any(isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == name for each in defined)
+
+
+def test_everything_that_must_hold_has_a_row() -> None:
+    wanted = [f"I{n}" for n in INVARIANTS] + [f"R{n}" for n in REPORTS] + [f"RF-{gate}" for gate in GATES]
+    assert list(rows()) == wanted
+
+
+def test_every_test_that_is_named_is_there() -> None:
+    named = rows()
+    assert all(named.values())
+    assert [test for tests in named.values() for test in tests if not exists(test)] == []
+    assert not exists("tests/layout/test_proofs.py::test_of_another_name")
