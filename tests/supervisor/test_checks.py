@@ -264,7 +264,8 @@ async def test_what_a_daemon_that_died_left_behind_is_ended_and_thrown_away(benc
     finally:
         for each in processes:
             each.kill()
-            await each.wait()
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + 10):
+                await each.wait()
     assert (bench.left(), bench.repo.state()) == ([], before)
 
 

@@ -282,7 +282,7 @@ def _means(provider: Fake) -> Means:
     async def ready() -> None:
         await trio.lowlevel.checkpoint()
 
-    async def nowhere(_: Seat) -> Path | Refusal:
+    async def nowhere(_: Seat) -> Path | Refusal:  # noqa: ASYNC124 — as the supervisor calls it
         raise AssertionError("nobody supervises here")
 
     return Means(provider=provider, ready=ready, folder=nowhere, launcher=lambda _: ("/bin/false", ""), profiles=())
