@@ -15,6 +15,7 @@ import trio
 from benchmarks.commands import light
 from benchmarks.crowd import crowd
 from benchmarks.figures import HEAD, Figure, ms
+from benchmarks.launches import launches
 from benchmarks.node import daemon
 from benchmarks.scale import scale
 from benchmarks.store import bare_fdatasync, reads, writes
@@ -36,7 +37,7 @@ def main() -> int:
 
 
 def _figures() -> Iterator[Figure]:
-    for measure in (writes, reads, light, crowd):
+    for measure in (writes, reads, light, crowd, launches):
         with daemon() as running:
             yield from measure(running)
     yield from scale()

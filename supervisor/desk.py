@@ -183,20 +183,21 @@ class Desk:
         self._failed(seat)
 
     async def _follow(self, seat: Seat, session: AgentSession, handle: Handle) -> None:
-        """Wait for the end of a process that was proven, and report it."""
+        """Wait for the end of a process that was proven, and report it. Its place is busy until what it left has ended
+        too: that would go on in the workspace beside its successor.
+        """
         began = trio.current_time()
         ended = await self.means.provider.ended(handle)
         if session.id in self.stopping:
             return  # it was asked for, and whoever ends it reads it back
-        # What it left would go on in the workspace beside its successor.
-        stopped = await self.means.provider.stop(handle)
-        if isinstance(stopped, Unreachable) or stopped.left:
-            log.warning("not all of launch=%s is proven ended: %s", handle.launch_id, stopped)
+        await self._report(session, SessionCause.EXITED, _how(ended))
         if trio.current_time() - began >= _SETTLED_IN:
             self.failures.pop(seat.member_run_id, None)
         else:
             self._failed(seat)
-        await self._report(session, SessionCause.EXITED, _how(ended))
+        stopped = await self.means.provider.stop(handle)
+        if isinstance(stopped, Unreachable) or stopped.left:
+            log.warning("not all of launch=%s is proven ended: %s", handle.launch_id, stopped)
 
     async def adopt(self, action: Adopt) -> None:
         """Look whether the process of a session is still the one that was launched; go on from there."""
