@@ -74,15 +74,6 @@ def test_the_readme_says_what_is_not_built_in_the_words_of_the_daemon() -> None:
     assert re.findall(r"^\* (.*)$", section, re.MULTILINE) == NOT_BUILT
 
 
-def test_the_first_five_commands_of_the_readme_work_as_they_stand(shell: Shell) -> None:
-    (five,) = (block for block in blocks(README) if "firm team create" in block)
-    commands = [line.split("#")[0].strip() for line in five.splitlines()]
-    assert len(commands) == 5
-    done = shell.bash("set -e\n" + "\n".join(commands))
-    assert (done.status, done.err) == (0, "")
-    assert '"name": "core"' in done.out
-
-
 def test_every_decision_and_how_to_is_in_the_index() -> None:
     index = (ROOT / "docs/index.md").read_text()
     pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES if ROOT / "docs" in page.parents} - {"index.md"}
