@@ -22,7 +22,7 @@ from daemon.instance import Door
 from daemon.launches import Launches
 from daemon.peer import Peer
 from daemon.socket import Server, _converse
-from store.database import Run
+from store.database import QUICK, Run
 from tests.support.node import InProcessNode, in_process, inline
 from tests.support.wire import Message, hello, packed, request
 
@@ -91,9 +91,9 @@ class Served:
 
 
 @contextlib.asynccontextmanager
-async def served(home: Path, *, run: Run = inline) -> AsyncIterator[Served]:
+async def served(home: Path, *, run: Run = inline, quick: float = QUICK) -> AsyncIterator[Served]:
     """A node whose every peer is the operator: who may be that is tested with real processes."""
-    async with in_process(home, run=run) as node, trio.open_nursery() as connections:
+    async with in_process(home, run=run, quick=quick) as node, trio.open_nursery() as connections:
         config = Config(home=home, crash_at="", ready_fd=None, environment={})
         launches = Launches(store=node.store, relay=node.relay, call=node.call, environment={})
         real = main._server(config, "", node.live, node.dispatcher, lambda peer: node.call(peer.plane), launches)

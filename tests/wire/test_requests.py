@@ -33,12 +33,13 @@ def test_pipelined_requests_are_all_answered_by_id(client: Client) -> None:
     assert names == {n: f"a{n}" for n in range(3, 301, 3)}
 
 
-def test_a_read_overtakes_a_wait_and_a_write_answers_after_its_commit(client: Client) -> None:
+def test_a_read_and_a_write_overtake_a_wait(client: Client) -> None:
+    """Which of the two is answered first depends on when the write's batch is committed."""
     with client:
         client.say(
             request(1, "event.wait", FOREVER), request(2, "agent.create", {"name": "b"}), request(3, "team.list")
         )
-        assert [client.hear()["id"], client.hear()["id"]] == [3, 2]
+        assert {client.hear()["id"], client.hear()["id"]} == {2, 3}
         assert client.silent()
 
 

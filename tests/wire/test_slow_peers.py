@@ -25,6 +25,7 @@ from daemon.socket import (
     MAX_WAITS,
 )
 from tests.support.node import inline
+from tests.support.stores import SLOW
 from tests.support.wire import hello, packed, request
 from tests.wire.served import Line, Served, served
 
@@ -258,7 +259,7 @@ async def slow_disk(home: Path) -> AsyncIterator[tuple[Served, trio.Event]]:
         await opened.wait()
         return await inline(fn, *args, limiter=limiter)
 
-    async with served(home, run=run) as node:
+    async with served(home, run=run, quick=SLOW) as node:
         try:
             yield node, opened
         finally:
