@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -88,20 +89,19 @@ def test_no_page_names_a_folder_of_the_machine_it_was_written_on() -> None:
 
 
 def test_the_demo_proves_what_it_says_and_leaves_nothing() -> None:
-    shell = Shell(Path("/nonexistent"), ROOT)
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples/demo.py"],
-        env=shell.env(),
-        cwd="/",
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory(prefix="firm-") as folder:
+        shell = Shell(Path("/nonexistent"), ROOT)
+        done = subprocess.run(
+            [sys.executable, ROOT / "examples/demo.py"],
+            env=shell.env(TMPDIR=folder),
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert list(Path(folder).iterdir()) == []
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert done.stdout.count("proven: ") == 5
     assert "NOT TRUE" not in done.stdout
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
-    match = re.search(r"DEMO=(\S+)", done.stdout)
-    assert match
-    assert not Path(match[1]).exists()
