@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import attrs
 
 FIRM = str(Path(sys.executable).with_name("firm"))
 TEAM = Path(__file__).with_name("demo") / "team.toml"
+COLUMNS = 80
 #: Seconds in which each step of the demo has to come to its end.
 PATIENCE = 90
 _TESTS = {
@@ -74,9 +76,9 @@ class Stage:
     def show(self, *words: str) -> None:
         """Run a command and let the reader see it and what it says."""
         shown = ["firm" if word == FIRM else word.replace(str(self.root), "$DEMO") for word in words]
-        print(f"   $ {' '.join(shown)}")
+        print(" \\\n".join(_folded(" ".join(shown), "   $ ")))
         for line in self.call(*words).replace(str(self.root), "$DEMO").splitlines():
-            print(f"     {line}".rstrip())
+            print("\n".join(_folded(line, "     ")) or line)
 
     def wait(self, predicate: str) -> None:
         waited = self.firm("wait", predicate, "--timeout-ms", str(PATIENCE * 1000))
@@ -84,12 +86,25 @@ class Stage:
             raise Failed(f"not within {PATIENCE} s: {predicate}")
 
 
+def _folded(line: str, begin: str) -> list[str]:
+    """As it is, where it fits; else over several lines."""
+    if len(begin + line) < COLUMNS:
+        return [(begin + line).rstrip()]
+    return textwrap.wrap(
+        line,
+        COLUMNS - 2,
+        initial_indent=begin,
+        subsequent_indent=begin.replace("$", " ") + "  ",
+        break_on_hyphens=False,
+    )
+
+
 def say(number: int, what: str) -> None:
-    print(f"\n{number}. {what}", flush=True)
+    print("\n" + "\n".join(_folded(f"{number}. {what}", "")), flush=True)
 
 
 def proof(what: str, *, holds: bool) -> None:
-    print(f"   {'proven' if holds else 'NOT TRUE'}: {what}", flush=True)
+    print("\n".join(_folded(f"{'proven' if holds else 'NOT TRUE'}: {what}", "   ")), flush=True)
     if not holds:
         raise Failed(what)
 
@@ -107,7 +122,7 @@ def main() -> int:
         finally:
             stage.call(FIRM, "down", status=None)
             stage.call(FIRM, "node", "stop", status=None)
-    print(f"\nEvery proof held, in {time.monotonic() - began:.0f} s. Nothing is left: not a process, not a file.")
+    print(f"\nEvery proof held, in {time.monotonic() - began:.0f} s.\nNothing is left: not a process, not a file.")
     return 0
 
 

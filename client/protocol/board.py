@@ -42,7 +42,7 @@ class Counts:
     review: int
     accepted: int
     cancelled: int
-    failed: int = 0
+    failed: int
     assigned: int
     unassigned: int
     ready: int
@@ -142,7 +142,7 @@ class Due:
     work_version: int
     session_id: SessionId
     session_gen: int
-    failed: int
+    failed: int = 0
 
 
 @attrs.frozen(kw_only=True)

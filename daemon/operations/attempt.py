@@ -272,18 +272,6 @@ def place_of(standing: Standing) -> dict[str, Any]:
     return attrs.asdict(standing, recurse=False)
 
 
-def tell_dependents(tx: Tx, call: Call, work: Work) -> None:
-    """A Work was closed: each other run in which one needs it gets an event, so that whoever looks after that run looks
-    again at once.
-    """
-    if work.resolution is None:
-        return
-    body = {"resolution": work.resolution.value, "work_id": work.id}
-    for run_id in works.dependent_runs(tx, work):
-        stream = f"prerequisite/{work.id}/{run_id}"
-        tx.append(stream, 1, work.resolution.value, actor=call.actor, at=call.now, body=body, run=run_id)
-
-
 def redeliver(tx: Tx, call: Call, ask: RedeliverWork) -> Work | Refusal:
     work = actor.work(tx, call, ask.work_id)
     if isinstance(work, Refusal):

@@ -39,7 +39,7 @@ from daemon.kernel.session import exists
 from daemon.kernel.team import kept
 from daemon.kernel.team_run import MEMBER_RUN, TEAM_RUN, PlaceCause, RunCause, goes_on
 from daemon.kernel.version import moved
-from daemon.operations import actor, attempt, find, mail
+from daemon.operations import actor, attempt, dependents, find, mail
 from store import attempt as attempts
 from store import membership as memberships
 from store import message as messages
@@ -194,7 +194,7 @@ def cancel(tx: Tx, call: Call, ask: CancelTeamRun) -> TeamRun | Refusal:
             resolution=Resolution.CANCELLED,
             reason=ask.reason,
         )
-        attempt.tell_dependents(tx, call, closed)
+        dependents.tell(tx, call, closed)
     return after
 
 

@@ -35,7 +35,7 @@ from daemon.kernel.readiness import not_ready
 from daemon.kernel.team_run import present, takes_claims, takes_works
 from daemon.kernel.version import moved
 from daemon.kernel.work import WorkCause, moved_by
-from daemon.operations import actor, attempt, find
+from daemon.operations import actor, attempt, dependents, find
 from store import attempt as attempts
 from store import session as sessions
 from store import team_run as runs
@@ -58,7 +58,7 @@ def change(tx: Tx, call: Call, work: Work, cause: WorkCause, **changes: object) 
         return standing
     fields = {**attempt.place_of(standing), **changes}
     after = WORKS.change(tx, work, kind=cause.value, actor=call.actor, at=call.now, **fields)
-    attempt.tell_dependents(tx, call, after)
+    dependents.tell(tx, call, after)
     return after
 
 

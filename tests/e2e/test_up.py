@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Generator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from tests.cli.shell import PATIENCE, has_ended, watched
 from tests.support.teams import TEAM, Person, person
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
 #: A program whose child leaves it: forked twice, in a session of its own, deaf to the end of its terminal.
@@ -195,3 +197,14 @@ def test_down_of_a_run_that_is_not_there_says_which_are(me: Person) -> None:
     done = me.shell.tries("down", "core")
     assert (done.status, done.out) == (2, "")
     assert "firm up FILE" in done.err
+
+
+def test_the_first_commands_of_the_readme_work_as_they_stand(me: Person) -> None:
+    blocks = re.findall(r"^```(?:toml)?\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    (file,) = (block for block in blocks if block.startswith("[team]"))
+    (commands,) = (block for block in blocks if "firm up team.toml" in block)
+    me.writes(file)
+    done = me.shell.bash("set -e\n" + commands)
+    assert (done.status, done.err) == (0, ""), done
+    assert "kiwi" in done.out
+    assert me.left() == []

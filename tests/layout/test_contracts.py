@@ -107,11 +107,8 @@ def sleeps(path: Path) -> list[int]:
     ]
 
 
-#: The two that may, once each.
-SLEEP = {
-    "terminals.py": "between two looks at what other processes did, of which nothing tells",
-    "vfs.py": "is the slow disk itself",
-}
+#: The one that may, once.
+SLEEP = {"vfs.py": "is the slow disk itself"}
 
 
 def test_no_test_sleeps(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ changed.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from typing import Any
 
@@ -80,7 +81,7 @@ def _up(wanted: Any, folder: str, given: dict[str, object], *, as_json: bool) ->
     raising = Raising(node, wanted, folder, lambda text: None if as_json else say.out(f"  {text}"))
     raising.look()
     if raising.differences and not _agreed(raising.differences, given, as_json=as_json):
-        lifted_by = f"look at them, then: firm up {given['file']} --yes"
+        lifted_by = f"look at them, then: firm up {shlex.quote(str(given.get('file', 'team.toml')))} --yes"
         meaning = f"The file asks for {len(raising.differences)} changes: {'; '.join(raising.differences)}."
         return say.declined("CONFIRMATION_REQUIRED", wanted.name, meaning, lifted_by, as_json=as_json)
     raising.apply()
