@@ -1,0 +1,66 @@
+"""Daemon, tmux server and members are killed at random moments. What is left afterwards is one proven process for each
+place, nothing unsettled that could be read, and Works that belong to whom they belonged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import select
+import signal
+
+import pytest
+
+from tests.support.crash import dice
+from tests.support.daemon import Daemon
+from tests.support.runs import Field
+
+MEMBERS = ("kiwi", "lime")
+
+
+def _kill(pid: int | None) -> None:
+    if pid is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _hurt(field: Field, daemon: Daemon, chance: random.Random) -> Daemon:
+    """One kill, a moment after the last; the daemon that serves afterwards."""
+    # Not a guess at how long something takes: the moment is what is random. It ends early with the daemon.
+    select.select([daemon.fd], [], [], chance.uniform(0, 0.6))
+    match chance.choice(("daemon", "daemon", "member", "member", "server")):
+        case "daemon":
+            daemon.kill()
+            return field.start()
+        case "member":
+            roots = field.roots()
+            _kill(chance.choice(roots) if roots else None)
+        case _:
+            _kill(field.server())
+    return daemon
+
+
+@pytest.mark.parametrize("kills", [12, pytest.param(200, marks=pytest.mark.soak)])
+def test_after_kills_at_random_every_place_has_one_proven_process(field: Field, kills: int) -> None:
+    chance = dice()
+    work = '[[work]]\nkey = "w"\ntitle = "wait"\ncriteria = ["x"]\nassign = "kiwi"\ncontext = "#!/bin/sh\\nexec sleep 600\\n"\n'
+    field.team(*MEMBERS, works=work)
+    daemon = field.start()
+    daemon.expect("")
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    for _ in range(kills):
+        daemon = _hurt(field, daemon, chance)
+        daemon.expect("")
+    # The last daemon begins anew: what failed in a row before counts no more.
+    daemon.kill()
+    field.start()
+    live = field.until_live(len(MEMBERS))
+    assert sorted(field.roots()) == sorted(each["pid"] for each in live)
+    assert len({each["agent_member_id"] for each in live}) == len(MEMBERS)
+    assert [e["id"] for e in field.ask("effect", "list")["items"] if e["state"] == "prepared"] == []
+    shown = field.ask("work", "list")["items"]
+    assert [(each["title"], each["phase"]) for each in shown] in ([("wait", "open")], [("wait", "active")])
+    assert shown[0]["owner_id"] is not None
+    done = field.call("down")
+    assert (done.returncode, field.members(), field.server_lives()) == (0, [], False), done.stdout
