@@ -17,7 +17,7 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class Launch:
-    """What to start. ``launch_id`` is 8 to 64 lower-case letters and digits. ``argv`` is that of our launcher: an
+    """What to start. ``launch_id`` is at most 64 lower-case letters and digits. ``argv`` is that of our launcher: an
     absolute program, at least two words, the launch id as its last; nothing of the agent, no prompt, no secret.
     ``cwd`` is an absolute folder.
     """

@@ -19,7 +19,7 @@ FORMAT = (
     f"#{{session_name}} #{{pane_id}} #{{pane_pid}} #{{pane_dead}} "
     f"s#{{pane_dead_status}} k#{{pane_dead_signal}} t#{{{TICKS}}} m#{{pane_in_mode}}"
 )
-LAUNCH_ID = re.compile(r"[0-9a-z]{8,64}")
+LAUNCH_ID = re.compile(r"[0-9a-z]{1,64}")
 
 _ROW = re.compile(rf"({LAUNCH_ID.pattern}) %(\d+) (\d+) ([01]) s(\d*) k(\d*) t(\d*) m(\d*)")
 _EMPTY = "no current target"  # what list-panes says, with status 1, while there is no session

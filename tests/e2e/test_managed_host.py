@@ -54,6 +54,7 @@ class Bench:
             context=context,
             completion_criteria=criteria,
             checks=list(checks),
+            claim_mode="host_assign",
         )
         shown = self.operator.ask("team-run.show", team_run_id=self.crew.run)
         (owner,) = [each["member_run"]["membership_id"] for each in shown["members"] if each["name"] == to]

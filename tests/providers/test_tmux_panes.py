@@ -103,7 +103,7 @@ def test_a_row_that_is_not_ours_is_no_launch() -> None:
     good = "ab01 %3 11 0 s k t77 m0"
     rows = [
         good,
-        "main %1 12 0 s k t m0",
+        "Main %1 12 0 s k t m0",
         "ab02 %1 12 0 s k t m0 more",
         "ab01 %9 12 1 s0 k t m0",
         "",

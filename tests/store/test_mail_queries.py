@@ -45,7 +45,9 @@ def _name(each: object) -> str:
 @pytest.mark.parametrize(("name", "statement"), statements(message, board, delegation), ids=_name)
 def test_no_statement_reads_a_whole_table(migrated: apsw.Connection, name: str, statement: Sql) -> None:
     steps = plan(migrated, statement)
-    assert [step for step in steps if step.startswith("SCAN") and step not in FEW] == [], (name, steps)
+    assert [
+        step for step in steps if step.startswith("SCAN") and step not in FEW and "VIRTUAL TABLE" not in step
+    ] == [], (name, steps)
 
 
 @pytest.mark.parametrize(

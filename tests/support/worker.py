@@ -106,7 +106,12 @@ class Bench:
     def give(self, context: str, *, criteria: str = "it works\nit is tested", title: str = "build it") -> str:
         """A Work of Bob's; its id."""
         made = self.operator.ask(
-            "work.create", team_run_id=self.crew.run, title=title, context=context, completion_criteria=criteria
+            "work.create",
+            team_run_id=self.crew.run,
+            title=title,
+            context=context,
+            completion_criteria=criteria,
+            claim_mode="host_assign",
         )
         self.host(f"firm work assign {made['id']} --expected-version 1 --membership-id {self.membership('bob')}")
         work: str = made["id"]
