@@ -44,7 +44,8 @@ def _hurt(field: Field, daemon: Daemon, chance: random.Random) -> Daemon:
 @pytest.mark.parametrize("kills", [12, pytest.param(200, marks=pytest.mark.soak)])
 def test_after_kills_at_random_every_place_has_one_proven_process(field: Field, kills: int) -> None:
     chance = dice()
-    work = '[[work]]\nkey = "w"\ntitle = "wait"\ncriteria = ["x"]\nassign = "kiwi"\ncontext = "#!/bin/sh\\nexec sleep 600\\n"\n'
+    work = '[[work]]\nkey = "w"\ntitle = "wait"\ncriteria = ["x"]\nassign = "kiwi"\n'
+    work += 'context = "#!/bin/sh\\nexec sleep 600\\n"\n'
     field.team(*MEMBERS, works=work)
     daemon = field.start()
     daemon.expect("")
