@@ -88,9 +88,18 @@ class Loops:
             own = self.call()
             return attrs.evolve(own, plane=Plane.SUPERVISOR, actor=f"supervisor/{run_id}", team_run_id=run_id)
 
-        ended = await supervise(Inside(self.dispatcher, call), self.means, run_id)
+        ended = await self._held(run_id, Inside(self.dispatcher, call))
         log.info("let go of run=%s: %s, %s", run_id, ended.code, ended.lifted_by)
         held.discard(run_id)
+
+    async def _held(self, run_id: TeamRunId, node: Inside) -> Refusal:
+        """Hold a run until it ends. A bug over one run ends neither the daemon nor the other runs."""
+        while True:
+            try:
+                return await supervise(node, self.means, run_id)
+            except Exception:
+                log.exception("the supervisor of run=%s failed; the next one begins in %.0f s", run_id, AGAIN)
+                await trio.sleep(AGAIN)
 
     async def _watch_processes(self) -> None:
         """A session that a process proves ends with that process, and is lost when the process is another now."""

@@ -100,7 +100,8 @@ class Desk:
         if failed:
             await trio.sleep(_BACK_OFF * 2**failed)
         session = await self._session(seat)
-        if session is None:
+        if session is None:  # such as a member that has its session in another run
+            await trio.sleep(_AGAIN)
             return
         folder = await self.means.folder(seat)
         cwd = seat.root if isinstance(folder, Refusal) else str(folder)
@@ -108,6 +109,7 @@ class Desk:
             PrepareEffect(session_id=session.id, session_gen=session.session_gen, sup_gen=self.sup_gen, cwd=cwd)
         )
         if effect is None:
+            await trio.sleep(_AGAIN)
             return
         if isinstance(folder, Refusal):  # on record like every launch that came to nothing
             log.warning("no workspace for %s: %s, %s", seat.agent_name, folder.code, folder.lifted_by)

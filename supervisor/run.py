@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 _WAIT_MS = 600_000
 #: Milliseconds before it looks again after something that may be lifted.
 _AGAIN_MS = 10_000
+#: Seconds that anything done for a place or a control takes at least.
+_BREATH = 0.1
 
 
 async def supervise(node: Node, means: Means | None, run_id: TeamRunId) -> Refusal:
@@ -90,6 +92,7 @@ async def _news(desk: Desk, news: WaitForEvent) -> Refusal | None:
 
 
 async def _act(desk: Desk, action: Action) -> None:
+    began = trio.current_time()
     try:
         match action:
             case Open():
@@ -103,6 +106,8 @@ async def _act(desk: Desk, action: Action) -> None:
                 await check(desk.node, desk.means.checks, action.due, desk.sup_gen)
             case Admit():
                 raise AssertionError("admitted in the loop itself")
+        # What ended at once and changed nothing would be begun again at once.
+        await trio.sleep(max(0.0, _BREATH - (trio.current_time() - began)))
     finally:
         desk.busy.discard(action.busy)
         desk.stirred.set()

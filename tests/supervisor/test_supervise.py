@@ -31,9 +31,10 @@ from client.protocol.work_asks import (
     ShowWork,
     UnholdWork,
 )
+from daemon import loops as loops_of_the_daemon
 from daemon.inside import Inside
 from daemon.loops import Loops
-from supervisor.desk import _AGAIN
+from supervisor.desk import _AGAIN, Means
 from supervisor.run import supervise
 from tests.support import scene
 from tests.support.node import InProcessNode
@@ -321,6 +322,34 @@ async def test_every_run_that_goes_on_gets_a_supervisor_of_the_daemon(node: InPr
         assert (await run_now(node, other)).sup_gen == 1
         assert still.current_time() == 0
         nursery.cancel_scope.cancel(reason="the test is over")
+
+
+async def test_a_bug_over_one_run_ends_neither_the_daemon_nor_another_run(
+    node: InProcessNode, still: MockClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its supervisor begins anew after a while."""
+    s = await stage(node)
+    other = await started(node, await planned(s))
+    failed: list[str] = []
+    real = supervise
+
+    async def once(asked: Node, means: Means | None, run_id: TeamRunId) -> Refusal:
+        if run_id == s.run.id and not failed:
+            failed.append(run_id)
+            raise ZeroDivisionError
+        return await real(asked, means, run_id)
+
+    monkeypatch.setattr(loops_of_the_daemon, "supervise", once)
+    loops = Loops(node.dispatcher, node.relay, node.call, means=None)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(loops.serve)
+        await wait_all_tasks_blocked()
+        assert [(await run_now(node, run)).sup_gen for run in (s.run, other)] == [s.sup_gen, 1]
+        still.jump(loops_of_the_daemon.AGAIN)
+        await wait_all_tasks_blocked()
+        assert (await run_now(node, s.run)).sup_gen == s.sup_gen + 1
+        nursery.cancel_scope.cancel(reason="the test is over")
+    assert "ZeroDivisionError" in caplog.text
 
 
 async def planned(s: Stage) -> TeamRun:
