@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import sys
 from typing import Any
 
@@ -34,7 +34,7 @@ def _draw(board: Any, drawn: int) -> int:
     """Over what was drawn before; how many lines it is now."""
     from client.cli.eyes import text
 
-    lines = text("team-run.board", board).splitlines()[: max(os.get_terminal_size().lines - 2, 4)]
+    lines = text("team-run.board", board).splitlines()[: max(shutil.get_terminal_size().lines - 2, 4)]
     back = f"\x1b[{drawn}F\x1b[J" if drawn else ""
     sys.stdout.write(back)
     say.out("\n".join(lines))
