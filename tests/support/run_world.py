@@ -34,6 +34,7 @@ class World:
     node: InProcessNode
     scene: Stage
     ended: trio.Event
+    gone: trio.Event
     asked: list[str] = attrs.Factory(list)
 
     def ask(self, request: Request[Any], who: AgentSession | None = None, *, host: bool = False) -> Outcome:
@@ -78,6 +79,7 @@ class Asking(RuleBasedStateMachine):
         if self.steps or hasattr(self, "world"):
             assert ledger.check_fold(self.world.node.store.path) > 10
             trio.from_thread.run_sync(self.world.ended.set)
+            trio.from_thread.run(self.world.gone.wait)  # its doors and files are still its own
             self.folder.cleanup()
 
     def works(self) -> list[str]:
@@ -129,10 +131,12 @@ async def worlds() -> AsyncIterator[Callable[[Path], Awaitable[World]]]:
     async with trio.open_nursery() as nursery:
 
         async def live(folder: Path, *, task_status: trio.TaskStatus[World]) -> None:
+            gone = trio.Event()
             async with in_process(folder) as node:
-                world = World(node, await stage(node), trio.Event())
+                world = World(node, await stage(node), trio.Event(), gone)
                 task_status.started(world)
                 await world.ended.wait()
+            gone.set()
 
         async def begin(folder: Path) -> World:
             world: World = await nursery.start(live, folder)
