@@ -208,7 +208,8 @@ _STOPPED = sql("""
         (SELECT v.kind FROM events v WHERE v.stream = 'session/' || s.id AND s.pid > 0 ORDER BY v.version DESC LIMIT 1))
     FROM sessions s JOIN member_runs p ON p.id = s.member_run_id AND p.coordination = 'active'
     JOIN agents a ON a.id = s.agent_member_id
-    WHERE s.team_run_id = :run_id AND s.state = 'cold' AND s.driver = 'host_driven' ORDER BY s.updated_at LIMIT 100
+    WHERE s.team_run_id = :run_id AND s.state IN ('cold', 'recovery_required') AND s.driver = 'host_driven'
+    ORDER BY s.updated_at LIMIT 100
 """)
 
 
