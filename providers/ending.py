@@ -14,6 +14,7 @@ GRACE = 2.0
 _PATIENCE = 5.0  # after KILL; longer is only what hangs in the kernel
 _ROUND = 0.05
 _LOOK_WITHIN = 2.0
+_QUIET = 2  # looks in a row that found nothing
 
 
 async def end_all(find: Callable[[], set[Process]], *, grace: float = GRACE) -> tuple[int, ...] | Unreachable:
@@ -21,21 +22,26 @@ async def end_all(find: Callable[[], set[Process]], *, grace: float = GRACE) -> 
     pids that were still there at the end. Reading /proc can wait for a process that hangs in the kernel; then a look
     is given up, and that nothing is left is not said.
 
-    What was seen once stays on the list: a child whose parent ended is no longer where it was seen.
+    What was seen once stays on the list: a child whose parent ended is no longer where it was seen. A look is not one
+    instant: what starts another and ends while it goes on leads to neither. So only looks count that began when all
+    that was known had ended, and it takes two of them.
     """
     known: set[Process] = set()
     asked: set[Process] = set()
+    living: set[Process] = set()
     kill_at = trio.current_time() + grace
+    quiet = 0
     while True:
-        looked = False
+        before, looked = living, False
         with trio.move_on_after(_LOOK_WITHIN):
             known |= await trio.to_thread.run_sync(find, abandon_on_cancel=True)
             looked = True
         living = {each for each in known if each.lives()}
         now = trio.current_time()
-        if (looked and not living) or now >= kill_at + _PATIENCE:
+        quiet = quiet + 1 if looked and not living and not before else 0
+        if quiet == _QUIET or now >= kill_at + _PATIENCE:
             left = tuple(sorted(each.pid for each in living))
-            return left if looked or left else Unreachable(detail="the processes of this machine could not be read")
+            return left if quiet or left else Unreachable(detail="the processes of this machine could not be read")
         for each in living - asked if now < kill_at else living:
             each.signal(signal.SIGTERM if now < kill_at else signal.SIGKILL)
         asked |= living

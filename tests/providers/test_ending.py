@@ -71,3 +71,22 @@ async def test_what_cannot_be_ended_is_named(stuck: Callable[[], set[Process]]) 
 
     with trio.fail_after(5):
         assert await ending.end_all(lambda: {Deaf(first.pid, first.start_ticks)}, grace=0.1) == (1,)
+
+
+async def test_what_was_born_during_a_look_is_ended(sleeper: subprocess.Popen[bytes]) -> None:
+    """Its parent started it and ended while /proc was read: that look shows neither."""
+    born = process(sleeper.pid)
+    assert born is not None
+    parent = subprocess.Popen(["sleep", "60"])
+    first = process(parent.pid)
+    assert first is not None
+    looks: list[set[Process]] = [{first}, set(), {born}]
+
+    def look() -> set[Process]:
+        if len(looks) == 2:
+            parent.wait()
+        return looks.pop(0) if looks else set()
+
+    with trio.fail_after(10):
+        assert await ending.end_all(look) == ()
+    assert not born.lives()
