@@ -23,9 +23,12 @@ demo: .venv/.run  ## a node in a temporary folder, from start to stop, with ever
 	@.ci/setup compile
 	@$(PY) examples/demo.py
 
+# The tests wait for processes as often as they compute; more than eight at a time only get in each other's way.
+WORKERS ?= $(shell n=$$(nproc); echo $$((n < 7 ? n + 1 : 8)))
+
 test: check  ## the checks, then the suite in random order
 	@.ci/setup compile
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal
 
 check: .venv/.dev  ## style, types, floors, budgets, generated files; .ci/check NAME… runs some
 	@.ci/check
