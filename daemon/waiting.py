@@ -67,13 +67,12 @@ async def wait(store: Store, relay: Relay, call: Call, ask: WaitForEvent) -> Wai
     after = begin if ask.cursor else store.seq
 
     def look() -> _Seen | Refusal:
-        return store.look(lambda tx: _look(tx, call, predicate, topic, after))
+        return store.look(lambda tx: _look(tx, call, predicate, topic, after, ask.limit))
 
     with trio.move_on_after(ask.timeout_ms / 1000):
         while True:
             with relay.next(topic) as changed:
-                found = look()
-                if isinstance(found, Refusal) or found.true:
+                if store.look(lambda tx: _true(tx, call, predicate)):
                     break
                 await changed.wait()
     seen = look()  # also where the time was up: the last commit may have come together with it
@@ -84,9 +83,13 @@ async def wait(store: Store, relay: Relay, call: Call, ask: WaitForEvent) -> Wai
     return Waited(timed_out=not seen.true, events=seen.events, cursor=onward)
 
 
-def _look(tx: Tx, call: Call, predicate: Predicate, topic: str, after: int) -> _Seen | Refusal:
-    true = actor.standing(tx, call) or _holds(tx, call, predicate)
-    return true if isinstance(true, Refusal) else _events(tx, topic, after, true=true)
+def _look(tx: Tx, call: Call, predicate: Predicate, topic: str, after: int, limit: int) -> _Seen | Refusal:
+    true = _true(tx, call, predicate)
+    return true if isinstance(true, Refusal) else _events(tx, topic, after, limit=limit, true=true)
+
+
+def _true(tx: Tx, call: Call, predicate: Predicate) -> bool | Refusal:
+    return actor.standing(tx, call) or _holds(tx, call, predicate)
 
 
 def _topic(predicate: Predicate) -> str:
@@ -101,12 +104,12 @@ def _topic(predicate: Predicate) -> str:
             return f"{noun}/{record_id}"
 
 
-def _events(tx: Tx, topic: str, after: int, *, true: bool) -> _Seen:
+def _events(tx: Tx, topic: str, after: int, *, limit: int, true: bool) -> _Seen:
     """What was committed behind ``after`` on a stream or in a run; mail is read in the inbox, not here."""
     if topic == "mail":
         return _Seen(true=true, events=[], last=after, unreadable=[])
     run = topic.removeprefix("run/") if topic.startswith("run/") else ""
-    found, last = events.after(tx, after, stream="" if run else topic, run=run, limit=_PAGE)
+    found, last = events.after(tx, after, stream="" if run else topic, run=run, limit=limit)
     return _Seen(true=true, events=found, last=last, unreadable=tx.unreadable)
 
 
@@ -138,7 +141,7 @@ async def watch(store: Store, relay: Relay, call: Call, ask: WatchEvents) -> Asy
     after = begin if ask.cursor else store.seq
     while True:
         with relay.next(topic) as changed:
-            seen = store.look(functools.partial(_events, topic=topic, after=after, true=True))
+            seen = store.look(functools.partial(_events, topic=topic, after=after, limit=_PAGE, true=True))
             if seen.last == after:
                 await changed.wait()
                 continue

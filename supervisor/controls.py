@@ -34,7 +34,7 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
     """A launch that is under way is waited for: it is refused at the door, and ends by itself."""
     if launch is not None and launch.state is not EffectState.SETTLED:
         settled = f"effect:{launch.id}.state={EffectState.SETTLED.value}"
-        await lasting(desk.node, WaitForEvent(predicate=settled, timeout_ms=int(HANDSHAKE_SECONDS * 1000)))
+        await lasting(desk.node, WaitForEvent(predicate=settled, timeout_ms=int(HANDSHAKE_SECONDS * 1000), limit=0))
         launch = await desk.ask(ShowEffect(effect_id=launch.id))
     handle = await _process_of(desk, launch)
     if isinstance(handle, Unreachable):

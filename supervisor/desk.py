@@ -164,7 +164,9 @@ class Desk:
                 async def wait() -> None:
                     nonlocal proven
                     settled = f"effect:{effect.id}.state={EffectState.SETTLED.value}"
-                    await lasting(self.node, WaitForEvent(predicate=settled, timeout_ms=int(HANDSHAKE_SECONDS * 1000)))
+                    await lasting(
+                        self.node, WaitForEvent(predicate=settled, timeout_ms=int(HANDSHAKE_SECONDS * 1000), limit=0)
+                    )
                     shown = await self.ask(ShowEffect(effect_id=effect.id))
                     proven = shown is not None and shown.certainty is Certainty.APPLIED
                     either.cancel_scope.cancel(reason="it is settled")

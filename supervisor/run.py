@@ -67,7 +67,9 @@ async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, 
             elif desk is not None and not (isinstance(action, Check) and desk.means.checks is None):
                 desk.busy.add(action.busy)
                 tasks.start_soon(_act, desk, action)
-        news = WaitForEvent(predicate=f"team-run:{run_id}.seq>{seen.seq}", timeout_ms=_AGAIN_MS if faults else _WAIT_MS)
+        news = WaitForEvent(
+            predicate=f"team-run:{run_id}.seq>{seen.seq}", timeout_ms=_AGAIN_MS if faults else _WAIT_MS, limit=0
+        )
         ended = await (_news(desk, news) if desk else lasting(node, news))
         if isinstance(ended, Refusal):
             return ended

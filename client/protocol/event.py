@@ -59,6 +59,7 @@ class WaitForEvent(Request[Waited]):
     predicate: Annotated[str, "NOUN:ID.FIELD=VALUE, NOUN:ID.version>N, team-run:ID.seq>N, inbox, or seq>N", ID]
     timeout_ms: Annotated[int, "give up after this long, in milliseconds", Bounds(least=0, most=86_400_000)] = 600_000
     cursor: Annotated[str, "answer with the events after this point", Bounds(most=500)] = ""
+    limit: Annotated[int, "at most so many events; 0 for who only wants to know", Bounds(least=0, most=500)] = 500
 
 
 @attrs.frozen(kw_only=True)

@@ -47,7 +47,7 @@ class Host:
             if not await self._look():
                 await trio.sleep(_AGAIN)
                 continue
-            waited = await self.link.ask(WaitForEvent(predicate=f"team-run:{self.me.run_id}.seq>{seq}"))
+            waited = await self.link.ask(WaitForEvent(predicate=f"team-run:{self.me.run_id}.seq>{seq}", limit=0))
             if isinstance(waited, Refusal):
                 self._tell("node", told(waited))
                 await trio.sleep(_AGAIN)

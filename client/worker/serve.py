@@ -81,7 +81,7 @@ class Worker:
         self._running.cancel()
 
     async def _wait(self, predicate: str) -> None:
-        waited = await self.link.ask(WaitForEvent(predicate=predicate))
+        waited = await self.link.ask(WaitForEvent(predicate=predicate, limit=0))
         if isinstance(waited, Refusal):
             self._tell(waited)
             await trio.sleep(_AGAIN)

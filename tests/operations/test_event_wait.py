@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from trio.testing import MockClock, wait_all_tasks_blocked
 
@@ -150,6 +151,20 @@ async def test_a_cursor_of_one_record_serves_list_wait_and_watch(node: InProcess
     watching = node.send(WatchEvents(stream=stream, cursor=cursor))
     assert await watching.outcome() == listed
     watching.scope.cancel()
+
+
+async def test_who_only_wants_to_know_is_given_no_events_and_misses_none_later(node: InProcessNode) -> None:
+    ann = await scene.agent(node)
+    begin = (await node.ok(paused(ann, timeout_ms=0))).cursor
+    await node.ok(rename(ann))
+    await node.ok(pause(ann, 2))
+    ask = WaitForEvent(predicate=f"agent:{ann.id}.status=paused", cursor=begin, limit=0)
+    known = await node.ok(ask)
+    assert (known.timed_out, known.events, known.cursor) == (False, [], begin)
+    some = await node.ok(attrs.evolve(ask, limit=1))
+    assert [event.version for event in some.events] == [2]
+    rest = await node.ok(attrs.evolve(ask, cursor=some.cursor, limit=500))
+    assert [event.version for event in rest.events] == [3]
 
 
 async def test_more_than_a_page_of_events_is_answered_in_pages(node: InProcessNode) -> None:

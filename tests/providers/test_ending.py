@@ -14,12 +14,15 @@ from providers.port import Unreachable
 from providers.process import Process, process
 
 
-@pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+def _sleeping() -> Iterator[subprocess.Popen[bytes]]:
     running = subprocess.Popen(["sleep", "60"])
     yield running
     running.kill()
     running.wait()
+
+
+sleeper = pytest.fixture(_sleeping, name="sleeper")
+parent = pytest.fixture(_sleeping, name="parent")
 
 
 @pytest.fixture
@@ -73,11 +76,12 @@ async def test_what_cannot_be_ended_is_named(stuck: Callable[[], set[Process]]) 
         assert await ending.end_all(lambda: {Deaf(first.pid, first.start_ticks)}, grace=0.1) == (1,)
 
 
-async def test_what_was_born_during_a_look_is_ended(sleeper: subprocess.Popen[bytes]) -> None:
+async def test_what_was_born_during_a_look_is_ended(
+    sleeper: subprocess.Popen[bytes], parent: subprocess.Popen[bytes]
+) -> None:
     """Its parent started it and ended while /proc was read: that look shows neither."""
     born = process(sleeper.pid)
     assert born is not None
-    parent = subprocess.Popen(["sleep", "60"])
     first = process(parent.pid)
     assert first is not None
     looks: list[set[Process]] = [{first}, set(), {born}]

@@ -22,6 +22,7 @@ VERBS = {
             ('predicate', '--predicate', 'str', True, None, None, False, '', 'NOUN:ID.FIELD=VALUE, NOUN:ID.version>N, team-run:ID.seq>N, inbox, or seq>N'),
             ('timeout_ms', '--timeout-ms', 'int', False, 600000, None, False, '', 'give up after this long, in milliseconds'),
             ('cursor', '--cursor', 'str', False, '', None, False, '', 'answer with the events after this point'),
+            ('limit', '--limit', 'int', False, 500, None, False, '', 'at most so many events; 0 for who only wants to know'),
         ),
     ),
     'watch': (
