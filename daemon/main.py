@@ -34,6 +34,7 @@ from daemon.config import Config, from_environment
 from daemon.dispatch import Dispatcher
 from daemon.health import Health, now
 from daemon.instance import Door, Doors
+from daemon.intake import Intake
 from daemon.launches import Launches
 from daemon.live import Live
 from daemon.loops import Loops
@@ -135,6 +136,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
     try:
         async with trio.open_nursery() as services:
             await services.start(store.serve)
+            await services.start(server.intake.serve)
             await services.start(_signals, stopping)  # before anybody who waits for READY may send one
             services.start_soon(notifier.keep_alive)
             services.start_soon(_forget, store)
@@ -215,7 +217,7 @@ def _server(
         )
         return codec.packb({"hello": codec.to_plain(said)})
 
-    return Server(dispatcher, admit, welcome, call, live.stopping, launches.converse, live.counts)
+    return Server(dispatcher, admit, welcome, call, live.stopping, launches.converse, Intake(), live.counts)
 
 
 def _ready(config: Config, doors: Doors, opened: Opened, notifier: Notifier) -> None:

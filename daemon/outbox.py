@@ -78,7 +78,12 @@ class Outbox:
         self.moved.set()
         self.moved = trio.Event()
 
+    @property
+    def full(self) -> bool:
+        """Whether the peer leaves too many of its answers unread to be asked more."""
+        return self._unsent_bytes > MAX_UNSENT
+
     async def room(self) -> None:
         """Wait until the peer has taken enough of its answers."""
-        while self._unsent_bytes > MAX_UNSENT:
+        while self.full:
             await self.moved.wait()

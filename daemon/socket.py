@@ -1,8 +1,8 @@
 """The Unix sockets: peers in, frames in, answers out. A peer can hurt nobody but itself.
 
-A connection is two tasks, one that reads and one that sends, and one more for each request that waits. Reads of
-the database are answered as they arrive, writes after the commit that holds them. An answer that cannot be
-delivered undoes nothing: the client asks again with the same key.
+A connection is two tasks, one that reads what the intake leaves it and one that sends, and one more for each request
+that waits. Reads of the database are answered as they arrive, writes after the commit that holds them. An answer that
+cannot be delivered undoes nothing: the client asks again with the same key.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import trio
 
 from client.protocol import codec
 from client.protocol.codec import Ask
-from client.protocol.frames import MAX_REQUEST, TOO_LARGE, Frames
+from client.protocol.frames import MAX_REQUEST, PREFIX, TOO_LARGE, Frames
 from client.protocol.hello import Hello
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
 from daemon.dispatch import Dispatcher
 from daemon.instance import Door
+from daemon.intake import CHUNK, Intake
 from daemon.outbox import Outbox
 from daemon.peer import Peer, Process, process_of, read_hello
 
@@ -36,7 +37,6 @@ LINGER_SECONDS = 10
 #: Requests of one connection: that wait at a time, and that are not answered yet.
 MAX_WAITS = 100
 MAX_UNANSWERED = 1000
-_CHUNK = 64 * 1024
 #: What a launcher says after its hello at most; one that says more is cut off.
 _LAUNCHER_SAYS = 4
 _ENVELOPE = {"id", "op", "body", "key"}
@@ -66,6 +66,7 @@ class Server:
     call: Callable[[Peer], Call]
     stopping: trio.Event
     launching: Launching
+    intake: Intake
     counts: Counts = attrs.Factory(Counts)
 
 
@@ -143,13 +144,13 @@ class _Connection:
         """Read until the peer ends, misbehaves, or is too slow; then let go of it in good order."""
         deadline = trio.current_time() + HELLO_SECONDS
         while not self._frames.too_large:
-            await self._outbox.room()
             try:
                 data = await self._data(deadline)
             except OSError:
                 return
             if not data:
                 break  # the end, or too slow
+            await self._outbox.room()
             whole = self._frames.feed(data)
             self._in_hand = len(whole)
             for payload in whole:
@@ -167,18 +168,22 @@ class _Connection:
         await self._finish()
 
     async def _data(self, deadline: float) -> bytes:
-        """What comes next; nothing at the end, or when it is too late. Raises ``OSError`` on a broken connection.
+        """What comes next and was not taken at once; nothing at the end, or when it is too late.
 
-        Waits first and reads then, by hand: a stream's own way tries to read first, which is in vain for a peer
-        that waits for its answer, and costs a third of a short request.
+        Raises ``OSError`` on a broken connection.
         """
         if deadline == float("inf"):
-            await trio.lowlevel.wait_readable(self._fd)
-            return os.read(self._fd, _CHUNK)
+            return await self._server.intake.more(self._fd, self._take_at_once)
         with trio.move_on_at(deadline):
             await trio.lowlevel.wait_readable(self._fd)
-            return os.read(self._fd, _CHUNK)
+            return os.read(self._fd, CHUNK)
         return b""
+
+    def _take_at_once(self, data: bytes) -> bytes | None:
+        """Handle one whole frame whose answer has room. Called only between frames."""
+        if self._outbox.full or int.from_bytes(data[:PREFIX], "big") != len(data) - PREFIX:
+            return data
+        return None if self._take(data[PREFIX:]) else b""
 
     def _take(self, payload: bytes) -> bool:
         """Handle one frame; False ends the conversation."""
@@ -298,14 +303,9 @@ class _Connection:
         """The peer sends no more: answer what it asked, unless it is gone altogether. A launcher's end is its exec."""
         if self._launch is not None:
             self._launch.close()
-        with trio.move_on_after(0 if self._hung_up() and self._launch is None else LINGER_SECONDS):
+        with trio.move_on_after(0 if _hung_up(self._fd) and self._launch is None else LINGER_SECONDS):
             while not self._outbox.empty or self._in_hand or self._waits or self._unanswered:
                 await self._outbox.moved.wait()
-
-    def _hung_up(self) -> bool:
-        poll = select.poll()
-        poll.register(self._stream.socket.fileno(), 0)
-        return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
 
     async def end_with_daemon(self) -> None:
         """When the daemon stops: refuse what waits, answer what was begun, then let go."""
@@ -315,6 +315,12 @@ class _Connection:
             scope.cancel(reason="the daemon stops")
         await self._finish()
         self._nursery.cancel_scope.cancel()
+
+
+def _hung_up(fd: int) -> bool:
+    poll = select.poll()
+    poll.register(fd, 0)
+    return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
 
 
 def _said_by_launcher(launch: trio.MemorySendChannel[dict[Any, Any]], message: dict[Any, Any]) -> bool:

@@ -206,6 +206,7 @@ async def runtime(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
         )
         run, host, place = await _run(node)
         running = Runtime(node, provider, programs, run, place, host, tasks, means, home, server, node.live.doors)
+        await tasks.start(server.intake.serve)
         await running.serve()
         try:
             yield running

@@ -93,13 +93,19 @@ class Served:
 @contextlib.asynccontextmanager
 async def served(home: Path, *, run: Run = inline, quick: float = QUICK) -> AsyncIterator[Served]:
     """A node whose every peer is the operator: who may be that is tested with real processes."""
-    async with in_process(home, run=run, quick=quick) as node, trio.open_nursery() as connections:
+    async with (
+        in_process(home, run=run, quick=quick) as node,
+        trio.open_nursery() as services,
+        trio.open_nursery() as connections,
+    ):
         config = Config(home=home, crash_at="", ready_fd=None, environment={})
         launches = Launches(store=node.store, relay=node.relay, call=node.call, environment={})
         real = main._server(config, "", node.live, node.dispatcher, lambda peer: node.call(peer.plane), launches)
         server = attrs.evolve(real, admit=lambda process, _, __: Peer(Plane.OPERATOR, "operator", process.pid))
+        await services.start(server.intake.serve)
         running = Served(node, server, connections)
         yield running
         connections.cancel_scope.cancel(reason="the test is over")
         for line in running._lines:
             line.stream.socket.close()
+        services.cancel_scope.cancel(reason="the test is over")
