@@ -98,7 +98,8 @@ def keep(tx: Tx, receipt: Receipt) -> None:
 
 
 _RESULTS = sql("""
-    SELECT name, passed, snapshot, log_digest, at FROM check_results WHERE receipt_id = :receipt_id ORDER BY name
+    SELECT name, passed, snapshot, log_digest, at, line FROM check_results
+    WHERE receipt_id = :receipt_id ORDER BY name
 """)
 
 
@@ -106,9 +107,15 @@ def results(tx: Tx, receipt_id: ReceiptId) -> dict[str, CheckResult]:
     """What each named check said of this submission."""
     return {
         name: CheckResult(
-            receipt_id=receipt_id, name=name, passed=bool(passed), snapshot=snapshot, log_digest=log, at=UnixMs(at)
+            receipt_id=receipt_id,
+            name=name,
+            passed=bool(passed),
+            snapshot=snapshot,
+            log_digest=log,
+            at=UnixMs(at),
+            line=line,
         )
-        for name, passed, snapshot, log, at in tx.rows(_RESULTS, receipt_id=receipt_id)
+        for name, passed, snapshot, log, at, line in tx.rows(_RESULTS, receipt_id=receipt_id)
     }
 
 
@@ -132,10 +139,11 @@ def revision(tx: Tx, receipt_id: ReceiptId) -> str | None:
 
 
 _RECORD = sql("""
-    INSERT INTO check_results (receipt_id, name, passed, snapshot, log_digest, at)
-    VALUES (:receipt_id, :name, :passed, :snapshot, :log_digest, :at)
+    INSERT INTO check_results (receipt_id, name, passed, snapshot, log_digest, at, line)
+    VALUES (:receipt_id, :name, :passed, :snapshot, :log_digest, :at, :line)
     ON CONFLICT (receipt_id, name) DO UPDATE
-    SET passed = excluded.passed, snapshot = excluded.snapshot, log_digest = excluded.log_digest, at = excluded.at
+    SET passed = excluded.passed, snapshot = excluded.snapshot, log_digest = excluded.log_digest, at = excluded.at,
+        line = excluded.line
 """)
 
 

@@ -191,7 +191,7 @@ _CHECKS = sql("""
     JOIN json_each(iif(json_valid(w.checks), w.checks, '[]')) c
     WHERE w.team_run_id = :run_id AND w.phase = 'review' AND w.condition = 'normal' AND c.type = 'text'
       AND NOT EXISTS (SELECT 1 FROM check_results k WHERE k.receipt_id = r.id
-                      AND k.name = substr(c.value, 1, instr(c.value, '=') - 1))
+                      AND k.name = substr(c.value, 1, instr(c.value, '=') - 1) AND k.line = c.value)
     ORDER BY w.place, c.key LIMIT 100
 """)
 

@@ -20,7 +20,7 @@ from client import check_logs
 from client.git import GitRefused, GitUnusable, commit_exists, git, must, one_line
 from client.protocol.attempt import RecordCheck
 from client.protocol.board import DueCheck
-from client.protocol.checks import NamedCheck, read
+from client.protocol.checks import NamedCheck, named, read
 from client.protocol.operation import Node
 from client.protocol.refusals import ROWS, Refusal, Retry
 from client.worker.program import Ended, NotStarted, Program, run
@@ -210,7 +210,7 @@ def _environment(pid: int) -> list[bytes]:
 async def check(node: Node, checks: Checks, due: DueCheck, sup_gen: int) -> None:
     """Run what is due and record what it said. What could not be run is still due, and is tried again."""
     verdict = await checks.run(due)
-    name = due.line.partition("=")[0]
+    name = named(due.line)
     if isinstance(verdict, NotRun):
         log.warning("check %s of work=%s was not run and will be tried again: %s", name, due.work_id, verdict.why)
         await trio.sleep(_AGAIN)
@@ -219,7 +219,7 @@ async def check(node: Node, checks: Checks, due: DueCheck, sup_gen: int) -> None
         work_id=due.work_id,
         receipt_id=due.receipt_id,
         sup_gen=sup_gen,
-        name=name,
+        line=due.line,
         passed=verdict.passed,
         snapshot=verdict.snapshot,
         revision=due.revision,

@@ -73,7 +73,7 @@ def judge(shown: WorkShown, own: MembershipId, *, exists: bool, logs: Mapping[st
     body = _body(receipt) if receipt else None
     if receipt is None or body is None:
         return Leave("its receipt cannot be read; a person has to look")
-    results = {result.name: result for result in shown.checks}
+    results = {result.name: result for result in shown.checks if result.line in work.checks}
     names = [named(line) for line in work.checks]
     if missing := [name for name in names if name not in results]:
         return Leave(f"waits for the result of: {', '.join(missing)}")

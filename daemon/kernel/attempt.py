@@ -137,6 +137,7 @@ def gate(work: Work, results: Mapping[str, CheckResult]) -> Refusal | None:
     for check in work.checks:
         name = named(check)
         found = results.get(name)
+        found = found if found is not None and found.line == check else None
         snapshot = snapshot or (found.snapshot if found is not None else "")
         if found is None or not found.passed or not found.snapshot or found.snapshot != snapshot:
             said = "has no result yet" if found is None else "failed"

@@ -78,9 +78,16 @@ WORK = Work(
 )
 
 
-def result(name: str, *, passed: bool = True, snapshot: str = "tree") -> CheckResult:
+def result(name: str, *, passed: bool = True, snapshot: str = "tree", line: str = "") -> CheckResult:
+    lines = dict(each.split("=") for each in WORK.checks)
     return CheckResult(
-        receipt_id=ReceiptId("rr1"), name=name, passed=passed, snapshot=snapshot, log_digest="d", at=UnixMs(1)
+        receipt_id=ReceiptId("rr1"),
+        name=name,
+        passed=passed,
+        snapshot=snapshot,
+        log_digest="d",
+        at=UnixMs(1),
+        line=line or f"{name}={lines.get(name, '')}",
     )
 
 
@@ -91,6 +98,7 @@ def result(name: str, *, passed: bool = True, snapshot: str = "tree") -> CheckRe
         ([], "check unit has no result yet"),
         ([result("unit")], "check lint has no result yet"),
         ([result("unit"), result("lint", passed=False)], "check lint failed"),
+        ([result("unit", line="unit=c"), result("lint")], "check unit has no result yet"),
         ([result("unit"), result("lint", snapshot="other")], "check lint passed on another snapshot"),
         ([result("unit", snapshot=""), result("lint", snapshot="")], "check unit passed on no snapshot"),
         ([result("unit", snapshot="tree"), result("lint"), result("gone", passed=False)], None),

@@ -175,7 +175,7 @@ def _accept(_: Stage, work: Work) -> Request[Any]:
 
 def _check(s: Stage, work: Work) -> Request[Any]:
     receipt = work.receipt_id or ReceiptId("rr-0")
-    return RecordCheck(work_id=work.id, receipt_id=receipt, sup_gen=s.sup_gen, name="unit", passed=True)
+    return RecordCheck(work_id=work.id, receipt_id=receipt, sup_gen=s.sup_gen, line="unit=make unit", passed=True)
 
 
 _recover = _of(

@@ -140,7 +140,13 @@ def binding(fence: int) -> Binding:
 
 def result(name: str, *, passed: bool) -> CheckResult:
     return CheckResult(
-        receipt_id=ReceiptId("rr1"), name=name, passed=passed, snapshot="tree", log_digest=f"of-{name}", at=NOW
+        receipt_id=ReceiptId("rr1"),
+        name=name,
+        passed=passed,
+        snapshot="tree",
+        log_digest=f"of-{name}",
+        at=NOW,
+        line=f"{name}=make {name}",
     )
 
 
@@ -214,6 +220,14 @@ def test_a_failed_check_is_sent_back_with_its_name_and_the_end_of_its_log() -> N
     assert "assert 1 == 2\ncheck lint failed, log sha256:of-lint; its log is not here" in back.reason
     assert "docs" not in back.reason
     assert len(back.reason) < 2000
+
+
+def test_a_result_of_another_check_under_its_name_is_none() -> None:
+    """The Host replaced the check: neither good nor bad is what the former one said."""
+    for passed in (True, False):
+        seen = shown(checks={"unit": passed})
+        other = attrs.evolve(seen, checks=[attrs.evolve(seen.checks[0], line="unit=make less")])
+        assert judged(other) == Leave("waits for the result of: unit")
 
 
 def test_a_criterion_that_is_not_met_is_sent_back_though_every_check_passed() -> None:

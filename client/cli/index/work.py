@@ -62,7 +62,7 @@ VERBS = {
             ('work_id', '--work-id', 'str', True, None, None, False, '', 'the Work'),
             ('receipt_id', '--receipt-id', 'str', True, None, None, False, '', 'the submission it ran on'),
             ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that reports'),
-            ('name', '--name', 'str', True, None, None, False, '', 'the check'),
+            ('line', '--line', 'str', True, None, None, False, '', 'the check that was run, as the Work says it'),
             ('passed', '--passed', 'bool', True, None, None, False, '', 'whether it passed'),
             ('snapshot', '--snapshot', 'str', False, '', None, False, '', 'digest of the frozen snapshot it ran on'),
             ('revision', '--revision', 'str', False, '', None, False, '', 'the commit it ran on; empty where the submission names none'),
