@@ -138,6 +138,13 @@ def revision(tx: Tx, receipt_id: ReceiptId) -> str | None:
     return found[0] if found else None
 
 
+_SUBMITTED = sql("SELECT created_at FROM receipts WHERE id = :id")
+
+
+def submitted_at(tx: Tx, receipt_id: ReceiptId) -> UnixMs:
+    return UnixMs(tx.value(_SUBMITTED, id=receipt_id))
+
+
 _RECORD = sql("""
     INSERT INTO check_results (receipt_id, name, passed, snapshot, log_digest, at, line)
     VALUES (:receipt_id, :name, :passed, :snapshot, :log_digest, :at, :line)

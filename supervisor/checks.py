@@ -43,7 +43,7 @@ _KEPT = ("HOME", "LANG", "PATH", "TZ")
 
 
 @attrs.frozen(kw_only=True)
-class Verdict:
+class Ran:
     """What a check said. ``snapshot`` is the tree of the commit, empty where there was none to run on."""
 
     passed: bool
@@ -79,7 +79,7 @@ class Checks:
         self._first = trio.Lock()
         self._swept = False
 
-    async def run(self, due: DueCheck) -> Verdict | NotRun:
+    async def run(self, due: DueCheck) -> Ran | NotRun:
         """Run it to its end. Cancelled, it ends whatever the check started first."""
         async with self._turns:
             written = self._scratch / f"{uuid.uuid4().hex}.log"
@@ -91,7 +91,7 @@ class Checks:
                     return found
                 await trio.to_thread.run_sync(_add, written, f"[firm] {found.why}\n")
                 digest = await trio.to_thread.run_sync(check_logs.keep, written, self._logs)
-                return Verdict(passed=found.passed, snapshot=found.snapshot, log_digest=digest)
+                return Ran(passed=found.passed, snapshot=found.snapshot, log_digest=digest)
             except (GitRefused, GitUnusable, OSError) as fault:
                 return NotRun(one_line(str(fault)))
             finally:
@@ -209,10 +209,10 @@ def _environment(pid: int) -> list[bytes]:
 
 async def check(node: Node, checks: Checks, due: DueCheck, sup_gen: int) -> None:
     """Run what is due and record what it said. What could not be run is still due, and is tried again."""
-    verdict = await checks.run(due)
+    ran = await checks.run(due)
     name = named(due.line)
-    if isinstance(verdict, NotRun):
-        log.warning("check %s of work=%s was not run and will be tried again: %s", name, due.work_id, verdict.why)
+    if isinstance(ran, NotRun):
+        log.warning("check %s of work=%s was not run and will be tried again: %s", name, due.work_id, ran.why)
         await trio.sleep(_AGAIN)
         return
     asked = RecordCheck(
@@ -220,10 +220,10 @@ async def check(node: Node, checks: Checks, due: DueCheck, sup_gen: int) -> None
         receipt_id=due.receipt_id,
         sup_gen=sup_gen,
         line=due.line,
-        passed=verdict.passed,
-        snapshot=verdict.snapshot,
+        passed=ran.passed,
+        snapshot=ran.snapshot,
         revision=due.revision,
-        log_digest=verdict.log_digest,
+        log_digest=ran.log_digest,
     )
     while isinstance(outcome := await node.ask(asked), Refusal):
         if moved := ROWS[outcome.code].retry is not Retry.SAME:

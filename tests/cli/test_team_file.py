@@ -62,6 +62,22 @@ ERRORS = {
     "no such host": ('host = "me"', 'host = "eve"', 3, "team.host", "use me, bob"),
     "no such member": ('assign = "bob"', 'assign = "eve"', 18, "work.assign", "no member 'eve'; use bob"),
     "no such work": ('needs = ["a"]', 'needs = ["c"]', 17, "work.needs", "no other work with the key 'c'"),
+    "no such verifier": ('assign = "bob"', 'verifier = "eve"', 18, "work.verifier", "no member 'eve'; use bob"),
+    "a verifier that does it": (
+        'assign = "bob"',
+        'assign = "bob"\nverifier = "bob"',
+        19,
+        "work.verifier",
+        "'bob' does it, and somebody else verifies; add a member for it",
+    ),
+    "a verifier that accepts": (
+        'host = "me"\n\n[[member]]\nname = "bob"\n',
+        'host = "bob"\n\n[[member]]\nname = "bob"\n[[member]]\nname = "cid"\n[[work]]\nkey = "c"\ntitle = "c"\n'
+        'criteria = ["c"]\nverifier = "bob"\n',
+        13,
+        "work.verifier",
+        "'bob' accepts, and somebody else verifies; use cid",
+    ),
     "needs itself": ('needs = ["a"]', 'needs = ["b"]', 17, "work.needs", "no other work with the key 'b'"),
     "a circle": ('criteria = ["it reads"]', 'criteria = ["x"]\nneeds = ["b"]', 12, "work.needs", "a → b → a"),
 }
@@ -160,7 +176,10 @@ def reads(text: str) -> TeamFile | None:
 
 
 #: Not about the shape of one table: JSON Schema cannot say them.
-_OF_NAMES = ("twice", "no such host", "no such member", "no such work", "needs itself", "a circle")
+_OF_NAMES = (
+    *("twice", "no such host", "no such member", "no such work", "no such verifier"),
+    *("needs itself", "a circle", "a verifier that"),
+)
 
 
 @pytest.mark.parametrize("name", [name for name in ERRORS if "not TOML" not in name])
@@ -186,6 +205,7 @@ def test_schema_and_reader_agree_on_every_field(table: str, data: st.DataObject)
         ("work", "key"),
         ("work", "title"),
         ("work", "assign"),
+        ("work", "verifier"),
         ("work", "needs"),
     }:
         return  # of names, above

@@ -10,7 +10,8 @@ from client.protocol.checks import MOST_SECONDS, SECONDS, NamedCheck, read
 from client.protocol.ids import MembershipId, ReceiptId, TeamId, TeamRunId, UnixMs, WorkId
 from client.protocol.refusals import Code
 from client.protocol.work import ClaimMode, Condition, Phase, Priority, Work
-from daemon.kernel.attempt import bad_checks, gate
+from daemon.kernel.attempt import bad_checks
+from daemon.kernel.verdict import gate
 
 
 @pytest.mark.parametrize(
@@ -75,6 +76,7 @@ WORK = Work(
     created_by="operator",
     created_at=UnixMs(1),
     updated_at=UnixMs(1),
+    verifier_id=None,
 )
 
 
@@ -105,7 +107,7 @@ def result(name: str, *, passed: bool = True, snapshot: str = "tree", line: str 
     ],
 )
 def test_the_gate_opens_once_every_check_passed_on_one_snapshot(results: list[CheckResult], said: str | None) -> None:
-    refusal = gate(WORK, {each.name: each for each in results})
+    refusal = gate(WORK, {each.name: each for each in results}, None)
     assert (refusal is None) == (said is None)
     if refusal is not None and said is not None:
         assert refusal.code is Code.GATE_NOT_PASSED
@@ -113,4 +115,4 @@ def test_the_gate_opens_once_every_check_passed_on_one_snapshot(results: list[Ch
 
 
 def test_a_work_without_a_named_check_has_no_gate() -> None:
-    assert gate(attrs.evolve(WORK, checks=[]), {}) is None
+    assert gate(attrs.evolve(WORK, checks=[]), {}, None) is None

@@ -94,6 +94,7 @@ VERBS = {
             ('priority', '--priority', 'str', False, 'normal', ('low', 'normal', 'high', 'urgent'), False, '', 'how urgent it is'),
             ('checks', '--check', 'str', False, (), None, True, '', 'checks that must pass on the submission, as NAME=COMMAND or NAME=limit=SECONDS COMMAND; words, no shell'),
             ('duplicate_ok', '--duplicate-ok', 'bool', False, False, None, False, '', 'allow an open Work of the same title'),
+            ('verifier_id', '--verifier-id', 'str', False, None, None, False, '', 'the member without whose word no submission is accepted; it never does this Work'),
         ),
     ),
     'delivery': (
@@ -295,6 +296,22 @@ VERBS = {
             ('priority', '--priority', 'str', False, None, ('low', 'normal', 'high', 'urgent'), False, '', 'new priority'),
             ('add_checks', '--add-check', 'str', False, (), None, True, '', 'one more check that must pass, as NAME=COMMAND or NAME=limit=SECONDS COMMAND; words, no shell'),
             ('remove_check', '--remove-check', 'str', False, None, None, False, '', 'take this named check away'),
+            ('verifier_id', '--verifier-id', 'str', False, None, None, False, '', 'the member without whose word no submission is accepted; it never does this Work'),
+            ('remove_verifier', '--remove-verifier', 'bool', False, False, None, False, '', 'let the named checks and the acceptance decide alone'),
+        ),
+    ),
+    'verify': (
+        'work.verify',
+        'write',
+        'Say, as its verifier, whether a submission holds; once every named check passed on it. Accepts nothing.',
+        (
+            ('work_id', '--work-id', 'str', True, None, None, False, '', 'the Work'),
+            ('expected_version', '--expected-version', 'int', True, None, None, False, '', 'version last read'),
+            ('receipt_id', '--receipt-id', 'str', True, None, None, False, '', 'the submission that was looked at'),
+            ('outcome', '--outcome', 'str', True, None, ('passed', 'failed'), False, '', 'whether it holds'),
+            ('reason', '--reason', 'str', True, None, None, False, '', 'what was found, and how it was looked for'),
+            ('revision', '--revision', 'str', False, '', None, False, '', 'the commit that was looked at; none where the submission names none'),
+            ('evidence_refs', '--evidence-ref', 'str', False, (), None, True, '', 'what shows it'),
         ),
     ),
 }
