@@ -34,19 +34,21 @@ class Works:
         changes: dict[str, Any] = {name: value for name, value in said.items() if value != found[name]}
         if work.criteria != found["criteria"]:
             changes["completion_criteria"] = "\n".join(work.criteria)
-        # Whoever is not in the team yet is named when it is: by ``make``.
-        if found["verifier_id"] is not None and not work.verifier:
-            changes["remove_verifier"] = True
-        elif found["verifier_id"] != (named := memberships.get(work.verifier)) and named is not None:
-            changes["verifier_id"] = named
-        if not changes:
+        differs = [*changes]
+        if found["verifier_id"] != (named := memberships.get(work.verifier)) or (work.verifier and named is None):
+            differs.append("verifier")
+            if not work.verifier:
+                changes["remove_verifier"] = True
+            elif named is not None:  # else it is not in the team yet, and ``make`` names it once it is
+                changes["verifier_id"] = named
+        if not differs:
             return []
-        what = f"work {work.key}: {', '.join(changes)} changed"
+        what = f"work {work.key}: {', '.join(differs)} changed"
         if found["phase"] == "closed":
             self._tell(f"{what} in the file, and it is closed: it stays as it was")
             return []
         body = {"work_id": found["id"], "expected_version": found["version"], **changes}
-        return [(what, lambda: self._update(work, body))]
+        return [(what, lambda: self._update(work, body) if changes else None)]
 
     def _update(self, work: Work, body: dict[str, Any]) -> None:
         self.found[work.key] = self._node.ask("work.update", **body)

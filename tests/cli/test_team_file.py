@@ -35,6 +35,15 @@ criteria = ["it prints"]
 needs = ["a"]
 assign = "bob"
 """
+_CID = """\
+[[member]]
+name = "cid"
+[[work]]
+key = "c"
+title = "c"
+criteria = ["c"]
+verifier = "bob"
+"""
 #: What is put in the place of what, the line that is named, its field, and what is said.
 ERRORS = {
     "not TOML": ('name = "core"', 'name = "core', 2, "", "not TOML"),
@@ -72,8 +81,7 @@ ERRORS = {
     ),
     "a verifier that accepts": (
         'host = "me"\n\n[[member]]\nname = "bob"\n',
-        'host = "bob"\n\n[[member]]\nname = "bob"\n[[member]]\nname = "cid"\n[[work]]\nkey = "c"\ntitle = "c"\n'
-        'criteria = ["c"]\nverifier = "bob"\n',
+        f'host = "bob"\n\n[[member]]\nname = "bob"\n{_CID}',
         13,
         "work.verifier",
         "'bob' accepts, and somebody else verifies; use cid",

@@ -156,7 +156,7 @@ async def test_work_create_member_run_closed(node: InProcessNode) -> None:
     await works.ann(s).ok(create(s, dan.membership.id))
 
 
-async def _claimed(s: Stage, work: Work, who: MembershipId) -> Refusal:
+async def _claimed(s: Stage, work: Work, _: MembershipId) -> Refusal:
     return await works.cid(s).refused(ClaimWork(work_id=work.id, expected_version=work.version))
 
 

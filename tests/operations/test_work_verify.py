@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import pytest
 
@@ -25,7 +27,8 @@ UNIT = "unit=make unit"
 
 async def submitted(s: Stage, work: Work | None = None, **more: object) -> Work:
     """A Work of Bob's in review with a commit, which Cid is to verify unless something else is said."""
-    begun = work or await s.started(s.bob, **{"verifier_id": s.cid.membership.id, **more})
+    named: dict[str, Any] = {"verifier_id": s.cid.membership.id, **more}
+    begun = work or await s.started(s.bob, **named)
     ask = SubmitWork(work_id=begun.id, expected_version=begun.version, result_summary="done", candidate_revision=COMMIT)
     return await works.bob(s).ok(ask)
 
@@ -38,7 +41,7 @@ async def again(s: Stage, work: Work) -> Work:
 
 
 def says(work: Work, outcome: Verification = Verification.PASSED, **more: object) -> VerifyWork:
-    ask = VerifyWork(
+    ask: Any = VerifyWork(
         work_id=work.id,
         expected_version=work.version,
         receipt_id=work.receipt_id or ReceiptId("none"),
@@ -47,7 +50,8 @@ def says(work: Work, outcome: Verification = Verification.PASSED, **more: object
         revision=COMMIT,
         evidence_refs=["make exit 0"],
     )
-    return attrs.evolve(ask, **more)
+    asked: VerifyWork = attrs.evolve(ask, **more)
+    return asked
 
 
 def accept(work: Work) -> AcceptWork:

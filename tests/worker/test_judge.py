@@ -257,7 +257,7 @@ def verified(seen: WorkShown, outcome: Verification | None = None) -> WorkShown:
 
 
 def test_a_verdict_is_waited_for_and_then_decides() -> None:
-    """No check and no evidence of its own is needed besides it; a criterion that nobody answered still is a person's."""
+    """It needs no check and no evidence besides it; a criterion that nobody answered is a person's all the same."""
     seen = shown(checks={"unit": True})
     assert judged(verified(seen)) == Leave("waits for the verdict of cid")
     assert judged(verified(seen, Verification.PASSED)) == Accept(seen.receipts[0])
