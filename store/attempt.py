@@ -127,6 +127,18 @@ def forget(tx: Tx, receipt_id: ReceiptId, name: str) -> None:
     tx.rows(_FORGET, receipt_id=receipt_id, name=name)
 
 
+_LOGS = sql("""
+    SELECT DISTINCT k.log_digest FROM check_results k
+    JOIN receipts r ON r.id = k.receipt_id JOIN works w ON w.id = r.work_id JOIN team_runs t ON t.id = w.team_run_id
+    WHERE t.ended_at IS NULL OR t.ended_at > :since
+""")
+
+
+def logs(tx: Tx, *, since: int) -> set[str]:
+    """The logs that results name, of every run that goes on or ended after ``since``."""
+    return {row[0] for row in tx.rows(_LOGS, since=since)}
+
+
 _REVISION = sql("""
     SELECT json_extract(body, '$.candidate_revision') FROM receipts WHERE id = :id AND json_valid(body)
 """)

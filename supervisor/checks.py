@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import attrs
@@ -68,7 +69,7 @@ class _Said:
 
 
 class Checks:
-    """All checks that this node runs. ``scratch`` is its own; ``logs`` it shares, on the same file system."""
+    """All checks that this node runs. ``scratch`` and ``logs`` are its own, on the same file system."""
 
     def __init__(self, scratch: Path, logs: Path, environment: Mapping[str, str], *, most_log: int = MOST_LOG) -> None:
         self._scratch = scratch
@@ -77,6 +78,9 @@ class Checks:
         self._most_log = most_log
         self._turns = trio.CapacityLimiter(_AT_ONCE)
         self._first = trio.Lock()
+        self._keeping = trio.Lock()
+        #: Logs of what was run, and of which no result is recorded yet.
+        self._unrecorded = Counter[str]()
         self._swept = False
 
     async def run(self, due: DueCheck) -> Ran | NotRun:
@@ -90,12 +94,29 @@ class Checks:
                 if isinstance(found, NotRun):
                     return found
                 await trio.to_thread.run_sync(_add, written, f"[firm] {found.why}\n")
-                digest = await trio.to_thread.run_sync(check_logs.keep, written, self._logs)
+                async with self._keeping:
+                    digest = await trio.to_thread.run_sync(check_logs.keep, written, self._logs)
+                    self._unrecorded[digest] += 1
                 return Ran(passed=found.passed, snapshot=found.snapshot, log_digest=digest)
             except (GitRefused, GitUnusable, OSError) as fault:
                 return NotRun(one_line(str(fault)))
             finally:
                 _discard(written)
+
+    def settled(self, digest: str) -> None:
+        """What was run is recorded, or never will be: from now on only a result that names its log keeps it."""
+        self._unrecorded[digest] -= 1
+        self._unrecorded += Counter[str]()  # without those that are at zero
+
+    async def tidy(self, named: Callable[[], Collection[str]]) -> int:
+        """Remove the logs that nothing names any more; how many. Two runs that say the same have the same log, so none
+        is kept meanwhile, and what is named is asked for last.
+        """
+        async with self._keeping:
+            there = await trio.to_thread.run_sync(check_logs.kept, self._logs)
+            gone = there - {*self._unrecorded.elements(), *named()}
+            await trio.to_thread.run_sync(check_logs.remove, self._logs, gone)
+        return len(gone)
 
     async def _judge(self, due: DueCheck, written: Path) -> _Said | NotRun:
         check, root = read(due.line), Path(due.root)
@@ -225,11 +246,14 @@ async def check(node: Node, checks: Checks, due: DueCheck, sup_gen: int) -> None
         revision=due.revision,
         log_digest=ran.log_digest,
     )
-    while isinstance(outcome := await node.ask(asked), Refusal):
-        if moved := ROWS[outcome.code].retry is not Retry.SAME:
-            # It was sent back, cancelled, or the check was taken away: the next look sees which. What is due all the
-            # same is not run again at once.
-            log.info("check %s of work=%s is not recorded: %s", name, due.work_id, outcome.code)
-        await trio.sleep(_AGAIN)
-        if moved:
-            return
+    try:
+        while isinstance(outcome := await node.ask(asked), Refusal):
+            if moved := ROWS[outcome.code].retry is not Retry.SAME:
+                # It was sent back, cancelled, or the check was taken away: the next look sees which. What is due all
+                # the same is not run again at once.
+                log.info("check %s of work=%s is not recorded: %s", name, due.work_id, outcome.code)
+            await trio.sleep(_AGAIN)
+            if moved:
+                return
+    finally:
+        checks.settled(ran.log_digest)

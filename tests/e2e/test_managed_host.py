@@ -189,6 +189,25 @@ def test_a_check_that_a_killed_daemon_ran_is_ended_and_run_again_by_the_next(ben
     assert len(bench.repo.worktrees()) == 3, "nothing of a check is left"
 
 
+def test_a_log_that_no_result_names_goes_with_the_next_daemon_and_every_other_stays(bench: Bench) -> None:
+    """Of this daemon alone: another has a folder of its own."""
+    with host(bench):
+        work = bench.give("bob", "build it", BUILD, "unit=sh test.sh")
+        bench.until(work, "phase=closed")
+    logs = bench.folder / "data" / "firm" / "logs" / "checks"
+    (own,) = logs.iterdir()
+    named = {path.name for path in own.iterdir()}
+    assert len(named) == 2, "one that failed, one that passed"
+    for stray in (own / f"{'0' * 64}.log", logs / "other" / f"{'1' * 64}.log"):
+        stray.parent.mkdir(exist_ok=True)
+        stray.write_text("nobody's")
+    bench.daemon.kill()
+    daemon = bench.daemon.home.start(env=bench.data)
+    daemon.log.until("removed logs of checks that nothing names any more: 1")
+    assert {path.name for path in own.iterdir()} == named
+    assert [path.name for path in (logs / "other").iterdir()] == [f"{'1' * 64}.log"]
+
+
 def asked(bench: Bench, shell: OwnShell) -> dict[str, Any]:
     """What the member of that shell is asked to verify, once it is: it waits for the run, as it can."""
     while True:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import attrs
+
 from client.protocol.attempt import CheckResult, RecordCheck
 from client.protocol.board import DueCheck, ListDue
 from client.protocol.event import WaitForEvent
@@ -9,11 +11,14 @@ from client.protocol.ids import Fence
 from client.protocol.operation import Plane
 from client.protocol.project import ShowProject
 from client.protocol.refusals import Code, Refusal
+from client.protocol.team_run import CompleteTeamRun
 from client.protocol.work import Work
 from client.protocol.work_asks import AcceptWork, HoldWork, RequestChanges, SubmitWork, UnholdWork, UpdateWork
+from store import attempt as attempts
 from tests.support import works
 from tests.support.node import InProcessNode
 from tests.support.run import Member, Stage, stage
+from tests.support.supervised import close_all
 
 COMMIT, OTHER = "a" * 40, "b" * 40
 CHECKS = ["unit=make unit", "lint=limit=5 make lint"]
@@ -169,3 +174,25 @@ async def test_a_result_of_another_line_that_is_stored_opens_no_gate_and_is_due_
     assert [each.line for each in await due(s)] == ["unit=make unit"]
     await works.supervisor(s).ok(said(s, work, "unit"))
     await works.ann(s).ok(accept)
+
+
+async def test_a_log_is_named_by_results_of_runs_that_go_on_or_ended_not_long_ago(node: InProcessNode) -> None:
+    """Of every submission, also one that was sent back or failed; not of a result that another took the place of."""
+    s = await stage(node)
+    first = await submitted(s, s.bob)
+    for log in ("old", "red"):
+        await works.supervisor(s).ok(attrs.evolve(said(s, first, "unit", passed=False), log_digest=log))
+    back = await works.ann(s).ok(RequestChanges(work_id=first.id, expected_version=first.version, reason="again"))
+    await s.admit(back, s.bob)
+    second = await submitted(s, s.bob, await s.start(back, s.bob))
+    await works.supervisor(s).ok(attrs.evolve(said(s, second, "lint"), log_digest="green"))
+
+    def named(since: int) -> set[str]:
+        return node.store.look(lambda tx: attempts.logs(tx, since=since))
+
+    assert named(10**15) == {"red", "green"}, "whatever the time, while the run goes on"
+    await works.cancelled(s, second)
+    await close_all(s)
+    ended = await node.ok(CompleteTeamRun(team_run_id=s.run.id, expected_version=s.run.version))
+    assert ended.ended_at is not None
+    assert (named(ended.ended_at - 1), named(ended.ended_at)) == ({"red", "green"}, set())
