@@ -68,6 +68,7 @@ TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
             Field("assign", str, "the member that answers for it; without it any member may claim it"),
             Field("priority", str, "how urgent", choices=_PRIORITIES),
             Field("check", list, "what has to pass on what is submitted, each as NAME=COMMAND"),
+            Field("verifier", str, "the member without whose word it is not accepted; neither assign nor the host"),
         ),
     ),
 }
@@ -101,6 +102,7 @@ class Work:
     assign: str = ""
     priority: str = "normal"
     check: list[str] = attrs.Factory(list)
+    verifier: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -209,6 +211,9 @@ class _Reader:
             if work.assign and work.assign not in names:
                 line = self._line("work", number, "assign")
                 raise Wrong(self.path, line, "work.assign", f"there is no member {work.assign!r}; use {_all(names)}")
+            if work.verifier and work.verifier not in {*names} - {work.assign, team["host"]}:
+                line = self._line("work", number, "verifier")
+                raise Wrong(self.path, line, "work.verifier", _no_verifier(work, team["host"], names))
             for need in work.needs:
                 if need not in keys or need == work.key:
                     line = self._line("work", number, "needs")
@@ -251,6 +256,15 @@ class _Reader:
             if re.match(rf'\s*["\']?{re.escape(field)}["\']?\s*=', lines[n]):
                 return n + 1
         return begin + 1
+
+
+def _no_verifier(work: Work, host: str, names: list[str]) -> str:
+    others = [name for name in names if name not in {work.assign, host}]
+    use = f"use {_all(others)}" if others else "add a member for it"
+    if work.verifier not in names:
+        return f"there is no member {work.verifier!r}; {use}"
+    why = "accepts" if work.verifier == host else "does it"
+    return f"{work.verifier!r} {why}, and somebody else verifies; {use}"
 
 
 def _tidy(work: Work) -> Work:

@@ -10,6 +10,7 @@ from daemon.call import Call
 from daemon.operations import (
     agent,
     attempt,
+    attention,
     board,
     check,
     delegation,
@@ -24,6 +25,7 @@ from daemon.operations import (
     session,
     team,
     team_run,
+    verdict,
     work,
     work_plan,
 )
@@ -41,8 +43,8 @@ HANDLERS: Mapping[str, Handler] = {
     "agent.retire": agent.retire,
     "agent.show": agent.show,
     "agent.update": agent.update,
-    "attention.ack": board.acknowledge,
-    "attention.list": board.attention,
+    "attention.ack": attention.acknowledge,
+    "attention.list": attention.list_,
     "delegation.accept": delegation.accept,
     "delegation.decline": delegation.decline,
     "delegation.list": delegation.list_,
@@ -139,6 +141,7 @@ HANDLERS: Mapping[str, Handler] = {
     "work.submit": work.submit,
     "work.unhold": review.unhold,
     "work.update": work_plan.update,
+    "work.verify": verdict.verify,
 }
 
 #: Who may do what, beyond the plane. Operations that only one plane has need no entry.

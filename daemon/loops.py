@@ -1,4 +1,4 @@
-"""The daemon's own loops: a supervisor for every run that goes on, process ends, leases, mail that expires.
+"""The daemon's own loops: a supervisor for every run that goes on, process ends, leases, mail that expires, logs.
 
 Each waits for a commit, a pidfd or a moment; none of them polls. What they do goes through the same units of work as
 every request.
@@ -31,6 +31,7 @@ from store import session as sessions
 from store import team_run as runs
 from store.database import StorageFault, Store
 from store.tx import Tx, Unreadable
+from supervisor.checks import Checks
 from supervisor.desk import Means
 from supervisor.run import supervise
 
@@ -43,6 +44,9 @@ TICK = 15.0
 READ_FIRST = 1.0
 #: Seconds before something that met a fault is tried again.
 AGAIN = 10.0
+#: Seconds between two looks for logs of checks that nothing names any more; and how long what a result names is kept
+#: after the end of its run, in milliseconds: as long as events are.
+TIDY, KEPT = 86_400.0, 90 * 86_400_000
 
 T = TypeVar("T")
 
@@ -69,6 +73,8 @@ class Loops:
             nursery.start_soon(self._watch_processes)
             nursery.start_soon(self._count_leases)
             nursery.start_soon(self._expire_mail)
+            if self.means is not None and self.means.checks is not None:
+                nursery.start_soon(_tidy, self.means.checks, self.store, self.call)
 
     def _restored(self, tx: Tx) -> int:
         return session.restored(tx, self.call())
@@ -181,6 +187,24 @@ class Loops:
             return True
         log.warning("the daemon's own write was refused: %s, %s", outcome.code, outcome.lifted_by)
         return ROWS[outcome.code].retry is not Retry.SAME
+
+
+async def _tidy(checks: Checks, store: Store, call: Callable[[], Call]) -> None:
+    """When the daemon begins, and every day."""
+
+    def named() -> set[str]:
+        return store.look(lambda tx: attempts.logs(tx, since=call().now - KEPT))
+
+    while True:
+        try:
+            gone = await checks.tidy(named)
+        except (StorageFault, OSError) as fault:
+            log.warning("cannot look for logs of checks that nothing names: %s", fault)
+            await trio.sleep(AGAIN)
+            continue
+        if gone:
+            log.info("removed logs of checks that nothing names any more: %d", gone)
+        await trio.sleep(TIDY)
 
 
 async def _ended(found: AgentSession) -> str:

@@ -51,7 +51,9 @@ def means(folder: Path, own: Mapping[str, str], *, socket: Path, crash: Callable
         launcher=lambda launch_id: (*words, launch_id),
         profiles=PROFILES.keys(),
         crash=crash,
-        checks=Checks(_checkouts(own, folder), check_logs.folder(own), {"PATH": os.defpath, **own}),
+        checks=Checks(
+            _data(own) / "checks" / _own(folder), check_logs.folder(own) / _own(folder), {"PATH": os.defpath, **own}
+        ),
     )
 
 
@@ -59,9 +61,9 @@ def _worktrees(own: Mapping[str, str]) -> Path:
     return _data(own) / "worktrees"
 
 
-def _checkouts(own: Mapping[str, str], folder: Path) -> Path:
-    """Of this daemon alone, told apart by its own folder: when it begins, whatever is left in there is thrown away."""
-    return _data(own) / "checks" / hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
+def _own(folder: Path) -> str:
+    """What tells the checkouts and logs of this daemon apart, which throws away what is left in there."""
+    return hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
 
 
 def _data(own: Mapping[str, str]) -> Path:

@@ -98,7 +98,8 @@ def keep(tx: Tx, receipt: Receipt) -> None:
 
 
 _RESULTS = sql("""
-    SELECT name, passed, snapshot, log_digest, at FROM check_results WHERE receipt_id = :receipt_id ORDER BY name
+    SELECT name, passed, snapshot, log_digest, at, line FROM check_results
+    WHERE receipt_id = :receipt_id ORDER BY name
 """)
 
 
@@ -106,9 +107,15 @@ def results(tx: Tx, receipt_id: ReceiptId) -> dict[str, CheckResult]:
     """What each named check said of this submission."""
     return {
         name: CheckResult(
-            receipt_id=receipt_id, name=name, passed=bool(passed), snapshot=snapshot, log_digest=log, at=UnixMs(at)
+            receipt_id=receipt_id,
+            name=name,
+            passed=bool(passed),
+            snapshot=snapshot,
+            log_digest=log,
+            at=UnixMs(at),
+            line=line,
         )
-        for name, passed, snapshot, log, at in tx.rows(_RESULTS, receipt_id=receipt_id)
+        for name, passed, snapshot, log, at, line in tx.rows(_RESULTS, receipt_id=receipt_id)
     }
 
 
@@ -118,6 +125,18 @@ _FORGET = sql("DELETE FROM check_results WHERE receipt_id = :receipt_id AND name
 def forget(tx: Tx, receipt_id: ReceiptId, name: str) -> None:
     """The check of this name is another one from now on, or none."""
     tx.rows(_FORGET, receipt_id=receipt_id, name=name)
+
+
+_LOGS = sql("""
+    SELECT DISTINCT k.log_digest FROM check_results k
+    JOIN receipts r ON r.id = k.receipt_id JOIN works w ON w.id = r.work_id JOIN team_runs t ON t.id = w.team_run_id
+    WHERE t.ended_at IS NULL OR t.ended_at > :since
+""")
+
+
+def logs(tx: Tx, *, since: int) -> set[str]:
+    """The logs that results name, of every run that goes on or ended after ``since``."""
+    return {row[0] for row in tx.rows(_LOGS, since=since)}
 
 
 _REVISION = sql("""
@@ -131,11 +150,19 @@ def revision(tx: Tx, receipt_id: ReceiptId) -> str | None:
     return found[0] if found else None
 
 
+_SUBMITTED = sql("SELECT created_at FROM receipts WHERE id = :id")
+
+
+def submitted_at(tx: Tx, receipt_id: ReceiptId) -> UnixMs:
+    return UnixMs(tx.value(_SUBMITTED, id=receipt_id))
+
+
 _RECORD = sql("""
-    INSERT INTO check_results (receipt_id, name, passed, snapshot, log_digest, at)
-    VALUES (:receipt_id, :name, :passed, :snapshot, :log_digest, :at)
+    INSERT INTO check_results (receipt_id, name, passed, snapshot, log_digest, at, line)
+    VALUES (:receipt_id, :name, :passed, :snapshot, :log_digest, :at, :line)
     ON CONFLICT (receipt_id, name) DO UPDATE
-    SET passed = excluded.passed, snapshot = excluded.snapshot, log_digest = excluded.log_digest, at = excluded.at
+    SET passed = excluded.passed, snapshot = excluded.snapshot, log_digest = excluded.log_digest, at = excluded.at,
+        line = excluded.line
 """)
 
 

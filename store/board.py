@@ -51,15 +51,19 @@ _STANDS = sql("""
     SELECT w.id, w.title, w.condition, w.priority, coalesce(a.name, ''), w.updated_at,
         w.phase = 'open' AND w.condition = 'normal' AND NOT EXISTS
             (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
-             WHERE e.work_id = w.id AND n.resolution IS NOT 'accepted')
+             WHERE e.work_id = w.id AND n.resolution IS NOT 'accepted'), coalesce(b.name, ''), v.outcome
     FROM works w INDEXED BY works_by_standing
     LEFT JOIN memberships m ON m.id = w.owner_id LEFT JOIN agents a ON a.id = m.agent_member_id
+    LEFT JOIN memberships k ON k.id = w.verifier_id LEFT JOIN agents b ON b.id = k.agent_member_id
+    LEFT JOIN verdicts v ON w.phase = 'review' AND v.receipt_id = w.receipt_id AND v.membership_id = w.verifier_id
     WHERE w.team_run_id = :run_id AND w.phase = :phase ORDER BY w.place LIMIT 50
 """)
 
 
 def stands(tx: Tx, run_id: TeamRunId, phase: str) -> list[tuple[Any, ...]]:
-    """The first Works of a phase: work, title, condition, priority, owner's name, since, whether it is ready."""
+    """The first Works of a phase: work, title, condition, priority, owner's name, since, whether it is ready, its
+    verifier's name, what that said of the submission in review.
+    """
     return tx.rows(_STANDS, run_id=run_id, phase=phase)
 
 
@@ -76,15 +80,19 @@ def does(tx: Tx, run_id: TeamRunId, owner_id: MembershipId) -> tuple[Any, ...] |
 
 
 _IN_REVIEW = sql("""
-    SELECT w.id, w.receipt_id, w.title, coalesce(r.created_at, w.updated_at), w.owner_id, a.name FROM works w
+    SELECT w.id, w.receipt_id, w.title, coalesce(v.created_at, r.created_at, w.updated_at), w.owner_id, a.name,
+        coalesce(b.name, ''), coalesce(v.outcome, ''), coalesce(v.reason, '')
+    FROM works w
     JOIN memberships m ON m.id = w.owner_id JOIN agents a ON a.id = m.agent_member_id
     LEFT JOIN receipts r ON r.id = w.receipt_id
+    LEFT JOIN memberships k ON k.id = w.verifier_id LEFT JOIN agents b ON b.id = k.agent_member_id
+    LEFT JOIN verdicts v ON v.receipt_id = w.receipt_id AND v.membership_id = w.verifier_id
     WHERE w.team_run_id = :run_id AND w.phase = 'review' AND w.condition = 'normal' ORDER BY 4 LIMIT 100
 """)
 
 
 def in_review(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
-    """work, receipt, title, since, owner, its name."""
+    """work, receipt, title, since, owner, its name, its verifier's name, what that said and why."""
     return tx.rows(_IN_REVIEW, run_id=run_id)
 
 
@@ -191,7 +199,7 @@ _CHECKS = sql("""
     JOIN json_each(iif(json_valid(w.checks), w.checks, '[]')) c
     WHERE w.team_run_id = :run_id AND w.phase = 'review' AND w.condition = 'normal' AND c.type = 'text'
       AND NOT EXISTS (SELECT 1 FROM check_results k WHERE k.receipt_id = r.id
-                      AND k.name = substr(c.value, 1, instr(c.value, '=') - 1))
+                      AND k.name = substr(c.value, 1, instr(c.value, '=') - 1) AND k.line = c.value)
     ORDER BY w.place, c.key LIMIT 100
 """)
 

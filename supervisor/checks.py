@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import attrs
@@ -20,7 +21,7 @@ from client import check_logs
 from client.git import GitRefused, GitUnusable, commit_exists, git, must, one_line
 from client.protocol.attempt import RecordCheck
 from client.protocol.board import DueCheck
-from client.protocol.checks import NamedCheck, read
+from client.protocol.checks import NamedCheck, named, read
 from client.protocol.operation import Node
 from client.protocol.refusals import ROWS, Refusal, Retry
 from client.worker.program import Ended, NotStarted, Program, run
@@ -43,7 +44,7 @@ _KEPT = ("HOME", "LANG", "PATH", "TZ")
 
 
 @attrs.frozen(kw_only=True)
-class Verdict:
+class Ran:
     """What a check said. ``snapshot`` is the tree of the commit, empty where there was none to run on."""
 
     passed: bool
@@ -68,7 +69,7 @@ class _Said:
 
 
 class Checks:
-    """All checks that this node runs. ``scratch`` is its own; ``logs`` it shares, on the same file system."""
+    """All checks that this node runs. ``scratch`` and ``logs`` are its own, on the same file system."""
 
     def __init__(self, scratch: Path, logs: Path, environment: Mapping[str, str], *, most_log: int = MOST_LOG) -> None:
         self._scratch = scratch
@@ -77,9 +78,12 @@ class Checks:
         self._most_log = most_log
         self._turns = trio.CapacityLimiter(_AT_ONCE)
         self._first = trio.Lock()
+        self._keeping = trio.Lock()
+        #: Logs of what was run, and of which no result is recorded yet.
+        self._unrecorded = Counter[str]()
         self._swept = False
 
-    async def run(self, due: DueCheck) -> Verdict | NotRun:
+    async def run(self, due: DueCheck) -> Ran | NotRun:
         """Run it to its end. Cancelled, it ends whatever the check started first."""
         async with self._turns:
             written = self._scratch / f"{uuid.uuid4().hex}.log"
@@ -90,12 +94,29 @@ class Checks:
                 if isinstance(found, NotRun):
                     return found
                 await trio.to_thread.run_sync(_add, written, f"[firm] {found.why}\n")
-                digest = await trio.to_thread.run_sync(check_logs.keep, written, self._logs)
-                return Verdict(passed=found.passed, snapshot=found.snapshot, log_digest=digest)
+                async with self._keeping:
+                    digest = await trio.to_thread.run_sync(check_logs.keep, written, self._logs)
+                    self._unrecorded[digest] += 1
+                return Ran(passed=found.passed, snapshot=found.snapshot, log_digest=digest)
             except (GitRefused, GitUnusable, OSError) as fault:
                 return NotRun(one_line(str(fault)))
             finally:
                 _discard(written)
+
+    def settled(self, digest: str) -> None:
+        """What was run is recorded, or never will be: from now on only a result that names its log keeps it."""
+        self._unrecorded[digest] -= 1
+        self._unrecorded += Counter[str]()  # without those that are at zero
+
+    async def tidy(self, named: Callable[[], Collection[str]]) -> int:
+        """Remove the logs that nothing names any more; how many. Two runs that say the same have the same log, so none
+        is kept meanwhile, and what is named is asked for last.
+        """
+        async with self._keeping:
+            there = await trio.to_thread.run_sync(check_logs.kept, self._logs)
+            gone = there - {*self._unrecorded.elements(), *named()}
+            await trio.to_thread.run_sync(check_logs.remove, self._logs, gone)
+        return len(gone)
 
     async def _judge(self, due: DueCheck, written: Path) -> _Said | NotRun:
         check, root = read(due.line), Path(due.root)
@@ -209,27 +230,30 @@ def _environment(pid: int) -> list[bytes]:
 
 async def check(node: Node, checks: Checks, due: DueCheck, sup_gen: int) -> None:
     """Run what is due and record what it said. What could not be run is still due, and is tried again."""
-    verdict = await checks.run(due)
-    name = due.line.partition("=")[0]
-    if isinstance(verdict, NotRun):
-        log.warning("check %s of work=%s was not run and will be tried again: %s", name, due.work_id, verdict.why)
+    ran = await checks.run(due)
+    name = named(due.line)
+    if isinstance(ran, NotRun):
+        log.warning("check %s of work=%s was not run and will be tried again: %s", name, due.work_id, ran.why)
         await trio.sleep(_AGAIN)
         return
     asked = RecordCheck(
         work_id=due.work_id,
         receipt_id=due.receipt_id,
         sup_gen=sup_gen,
-        name=name,
-        passed=verdict.passed,
-        snapshot=verdict.snapshot,
+        line=due.line,
+        passed=ran.passed,
+        snapshot=ran.snapshot,
         revision=due.revision,
-        log_digest=verdict.log_digest,
+        log_digest=ran.log_digest,
     )
-    while isinstance(outcome := await node.ask(asked), Refusal):
-        if moved := ROWS[outcome.code].retry is not Retry.SAME:
-            # It was sent back, cancelled, or the check was taken away: the next look sees which. What is due all the
-            # same is not run again at once.
-            log.info("check %s of work=%s is not recorded: %s", name, due.work_id, outcome.code)
-        await trio.sleep(_AGAIN)
-        if moved:
-            return
+    try:
+        while isinstance(outcome := await node.ask(asked), Refusal):
+            if moved := ROWS[outcome.code].retry is not Retry.SAME:
+                # It was sent back, cancelled, or the check was taken away: the next look sees which. What is due all
+                # the same is not run again at once.
+                log.info("check %s of work=%s is not recorded: %s", name, due.work_id, outcome.code)
+            await trio.sleep(_AGAIN)
+            if moved:
+                return
+    finally:
+        checks.settled(ran.log_digest)

@@ -55,7 +55,9 @@ class Raising:
         team = self._find_team()
         if team is not None and (runs := self._runs(team)[0]):
             self.run = runs[0]
-            self._changes += self._works.look(self.run["id"])
+            shown = self._node.ask("team.show", team_id=team["id"])["members"]
+            members = {each["name"]: each["membership"]["id"] for each in shown}
+            self._changes += self._works.look(self.run["id"], members)
 
     def raise_all(self) -> None:
         """Make what is missing, in the order in which one thing needs another."""

@@ -18,7 +18,7 @@ class Works:
         self._tell = tell
         self.found: dict[str, Any] = {}
 
-    def look(self, run_id: str) -> list[Change]:
+    def look(self, run_id: str, memberships: dict[str, str]) -> list[Change]:
         """Find what is there; what differs. Changes nothing."""
         known = {work["title"].casefold(): work for work in self._node.every("work.list", team_run_id=run_id)}
         changes: list[Change] = []
@@ -26,22 +26,32 @@ class Works:
             found = known.get(work.title.casefold())
             if found is not None:
                 self.found[work.key] = found
-                changes += self._compare(found, work)
+                changes += self._compare(found, work, memberships)
         return changes
 
-    def _compare(self, found: Any, work: Work) -> list[Change]:
+    def _compare(self, found: Any, work: Work, memberships: dict[str, str]) -> list[Change]:
         said = {"title": work.title, "context": work.context, "priority": work.priority}
         changes: dict[str, Any] = {name: value for name, value in said.items() if value != found[name]}
         if work.criteria != found["criteria"]:
             changes["completion_criteria"] = "\n".join(work.criteria)
-        if not changes:
+        differs = [*changes]
+        if found["verifier_id"] != (named := memberships.get(work.verifier)) or (work.verifier and named is None):
+            differs.append("verifier")
+            if not work.verifier:
+                changes["remove_verifier"] = True
+            elif named is not None:  # else it is not in the team yet, and ``make`` names it once it is
+                changes["verifier_id"] = named
+        if not differs:
             return []
-        what = f"work {work.key}: {', '.join(changes)} changed"
+        what = f"work {work.key}: {', '.join(differs)} changed"
         if found["phase"] == "closed":
             self._tell(f"{what} in the file, and it is closed: it stays as it was")
             return []
         body = {"work_id": found["id"], "expected_version": found["version"], **changes}
-        return [(what, lambda: self._node.ask("work.update", **body))]
+        return [(what, lambda: self._update(work, body) if changes else None)]
+
+    def _update(self, work: Work, body: dict[str, Any]) -> None:
+        self.found[work.key] = self._node.ask("work.update", **body)
 
     def make(self, run_id: str, agents: dict[str, Any], memberships: dict[str, str]) -> None:
         """Make what is missing, and give it to who is to answer for it."""
@@ -61,10 +71,16 @@ class Works:
                 "prerequisite_work_ids": [self.found[key]["id"] for key in work.needs],
                 "priority": work.priority,
                 "checks": work.check,
+                **({"verifier_id": memberships[work.verifier]} if work.verifier else {}),
             }
             self.found[work.key] = self._node.ask("work.create", same_key("work", body, 0), **body)
             self._tell(f"work {work.key}: {work.title}")
         found = self.found[work.key]
+        if work.verifier and found["verifier_id"] != memberships[work.verifier] and found["phase"] != "closed":
+            # It was not in the team when the Work was compared.
+            named = {"work_id": found["id"], "verifier_id": memberships[work.verifier]}
+            self._update(work, {**named, "expected_version": found["version"]})
+            found = self.found[work.key]
         if work.assign and self._file.host == ME and found["owner_id"] is None and found["phase"] == "open":
             body = {
                 "work_id": found["id"],

@@ -199,7 +199,9 @@ class ListReceipts(Request[ReceiptPage]):
 
 @attrs.frozen(kw_only=True)
 class CheckResult:
-    """What a named check said of one submission, run for the Host on the snapshot of ``snapshot`` digest."""
+    """What a named check said of one submission, run for the Host on the snapshot of ``snapshot`` digest. ``line`` is
+    what was run: of another check under this name it says nothing.
+    """
 
     receipt_id: ReceiptId
     name: str
@@ -207,6 +209,7 @@ class CheckResult:
     snapshot: str
     log_digest: str
     at: UnixMs
+    line: str
 
 
 @attrs.frozen(kw_only=True)
@@ -216,7 +219,7 @@ class RecordCheck(Request[CheckResult]):
     work_id: Annotated[WorkId, "the Work", ID]
     receipt_id: Annotated[ReceiptId, "the submission it ran on", ID]
     sup_gen: Annotated[int, "the supervisor generation that reports", VERSION]
-    name: Annotated[str, "the check", LABEL]
+    line: Annotated[str, "the check that was run, as the Work says it", Bounds(least=1, most=2048)]
     passed: Annotated[bool, "whether it passed"]
     snapshot: Annotated[str, "digest of the frozen snapshot it ran on", LABEL] = ""
     revision: Annotated[str, "the commit it ran on; empty where the submission names none", LABEL] = ""

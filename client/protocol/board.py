@@ -28,6 +28,7 @@ from client.protocol.refusals import Code
 from client.protocol.session import AgentSession, SessionState
 from client.protocol.shape import ID, OPTIONAL_ID, VERSION
 from client.protocol.team_run import TeamRun
+from client.protocol.verdict import Verification
 from client.protocol.work import Condition, Phase, Priority
 
 
@@ -75,7 +76,9 @@ class BoardMember:
 
 @attrs.frozen(kw_only=True)
 class BoardWork:
-    """A Work that is not closed; ``ready`` tells of an open one that it waits for nothing."""
+    """A Work that is not closed; ``ready`` tells of an open one that it waits for nothing, ``verdict`` of one in review
+    what its verifier said.
+    """
 
     work_id: WorkId
     title: str
@@ -85,12 +88,16 @@ class BoardWork:
     owner: str
     ready: bool
     updated_at: UnixMs
+    verifier: str = ""
+    verdict: Verification | None = None
 
 
 class AttentionKind(enum.StrEnum):
     """What somebody has to look at."""
 
     REVIEW = "review_requested"
+    VERIFY = "verification_requested"
+    VERIFIER = "verifier_missing"
     BLOCKED = "blocked"
     ORPHANED = "orphaned"
     STOPPED = "member_stopped"

@@ -130,7 +130,7 @@ ROWS: Mapping[Code, Row] = {
     Code.FILE_EXISTS: Row(409, 1, _NEVER, "A file of that name exists and is not overwritten."),
     Code.FILE_UNUSABLE: Row(400, 1, _REREAD, "The path cannot be used as asked."),
     Code.FRAME_TOO_LARGE: Row(413, 2, _NEVER, "The request is larger than a frame may be."),
-    Code.GATE_NOT_PASSED: Row(409, 1, _REREAD, "A named check has no passing result for this submission."),
+    Code.GATE_NOT_PASSED: Row(409, 1, _REREAD, "A named check or the verifier has not passed this submission."),
     Code.HOST_REQUIRED: Row(409, 1, _REREAD, "An active team needs exactly one active Host."),
     Code.IDEMPOTENCY_KEY_REUSED: Row(409, 1, _NEVER, "The key was used for another request."),
     Code.INTERNAL: Row(500, 1, _SAME, "The daemon failed; its log says where."),

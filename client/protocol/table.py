@@ -20,6 +20,7 @@ from client.protocol import (
     session,
     team,
     team_run,
+    verdict,
     work_asks,
 )
 from client.protocol.operation import Operation, Request
@@ -44,6 +45,7 @@ _NOUNS = (
     session,
     team,
     team_run,
+    verdict,
     work_asks,
 )
 

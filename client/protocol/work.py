@@ -55,7 +55,9 @@ class Priority(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Work:
-    """Responsibility. ``version`` counts its changes, one event each. ``held`` is the condition before a hold."""
+    """Responsibility. ``version`` counts its changes, one event each. ``held`` is the condition before a hold,
+    ``verifier_id`` the member without whose word no submission is accepted.
+    """
 
     id: WorkId
     version: int
@@ -81,6 +83,7 @@ class Work:
     created_by: str
     created_at: UnixMs
     updated_at: UnixMs
+    verifier_id: MembershipId | None
 
 
 @attrs.frozen(kw_only=True)

@@ -20,6 +20,7 @@ from client.protocol.operation import (
 )
 from client.protocol.refusals import Code
 from client.protocol.shape import ID, LABEL, LINE, PAGE, TEXT, VERSION, WORDS, Bounds
+from client.protocol.verdict import Verdict
 from client.protocol.work import ClaimMode, Condition, Phase, Priority, Readiness, Work, WorkPage
 
 #: The prerequisites one Work may have.
@@ -35,7 +36,7 @@ ANSWERS = Bounds(most=128, item=600)
 @attrs.frozen(kw_only=True)
 class WorkShown:
     """One Work with everything that hangs on it, and whether it could be started. ``checks`` are the results of its
-    named checks for the last submission.
+    named checks for the last submission, ``verdict`` what its verifier said of it.
     """
 
     work: Work
@@ -47,6 +48,8 @@ class WorkShown:
     deliveries: list[WorkDelivery]
     receipts: list[Receipt]
     checks: list[CheckResult] = attrs.Factory(list)
+    verifier: str = ""
+    verdict: Verdict | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -90,6 +93,9 @@ class CreateWork(Request[Work]):
         CHECKS,
     ] = attrs.Factory(list)
     duplicate_ok: Annotated[bool, "allow an open Work of the same title"] = False
+    verifier_id: Annotated[
+        MembershipId | None, "the member without whose word no submission is accepted; it never does this Work", ID
+    ] = None
 
 
 @attrs.frozen(kw_only=True)
@@ -265,6 +271,10 @@ class UpdateWork(Request[Work]):
         CHECKS,
     ] = attrs.Factory(list)
     remove_check: Annotated[str | None, "take this named check away", LABEL] = None
+    verifier_id: Annotated[
+        MembershipId | None, "the member without whose word no submission is accepted; it never does this Work", ID
+    ] = None
+    remove_verifier: Annotated[bool, "let the named checks and the acceptance decide alone"] = False
 
 
 @attrs.frozen(kw_only=True)
@@ -333,6 +343,7 @@ OPERATIONS = (
         MEMBER_OR_ABOVE,
         *_FIND,
         Code.DUPLICATE_TITLE,
+        Code.MEMBER_RUN_CLOSED,
         Code.NOT_ELIGIBLE,
         Code.PREREQUISITE_INVALID,
         Code.TEAM_RUN_NOT_OPEN,
@@ -362,5 +373,13 @@ OPERATIONS = (
     ),
     _write("submit", SubmitWork, MEMBERS, *_OWN, Code.EVIDENCE_REQUIRED, Code.RECEIPT_CHAIN_BROKEN),
     _write("unhold", UnholdWork, HOST_OR_OPERATOR, *_MOVE),
-    _write("update", UpdateWork, HOST_OR_OPERATOR, *_MOVE, Code.DUPLICATE_TITLE),
+    _write(
+        "update",
+        UpdateWork,
+        HOST_OR_OPERATOR,
+        *_MOVE,
+        Code.DUPLICATE_TITLE,
+        Code.MEMBER_RUN_CLOSED,
+        Code.NOT_ELIGIBLE,
+    ),
 )

@@ -33,7 +33,7 @@ async def claim_one(link: Link, me: Me) -> Refusal | None:
 def _is_for(me: Me, work: Work) -> bool:
     """Whether asking makes sense. Role, readiness and everything else is the daemon's to judge."""
     free = work.owner_id is None and work.condition is Condition.NORMAL and work.claim_mode is ClaimMode.TEAM_CLAIM
-    return free and (not work.eligible or me.agent_id in work.eligible)
+    return free and work.verifier_id != me.membership_id and (not work.eligible or me.agent_id in work.eligible)
 
 
 async def _open(link: Link, me: Me) -> list[Work] | Refusal:

@@ -11,13 +11,14 @@ from client.git import one_line
 from client.protocol.attempt import Outcome, Receipt
 from client.protocol.checks import named
 from client.protocol.ids import MembershipId
+from client.protocol.verdict import Verdict, Verification
 from client.protocol.work import Condition, Phase
 from client.protocol.work_asks import WorkShown
 
 #: Attempts at one Work before a person has to look.
 MOST_ATTEMPTS = 3
-#: Characters of a reason, by the bounds of its request, and of the end of one log in it.
-_REASON, _TAIL = 4000, 1500
+#: Characters of a reason, by the bounds of its request; of the end of one log and of a verdict in it.
+_REASON, _TAIL, _VERDICT = 4000, 1500, 2000
 
 
 @attrs.frozen
@@ -73,19 +74,23 @@ def judge(shown: WorkShown, own: MembershipId, *, exists: bool, logs: Mapping[st
     body = _body(receipt) if receipt else None
     if receipt is None or body is None:
         return Leave("its receipt cannot be read; a person has to look")
-    results = {result.name: result for result in shown.checks}
+    results = {result.name: result for result in shown.checks if result.line in work.checks}
     names = [named(line) for line in work.checks]
     if missing := [name for name in names if name not in results]:
         return Leave(f"waits for the result of: {', '.join(missing)}")
     failed = [name for name in names if not results[name].passed]
     not_met = [text for text, answer in body.answers if answer == "not_met"]
-    if failed or not_met:
-        return _not_good(shown, receipt, _said(failed, not_met, logs, {n: results[n].log_digest for n in failed}))
+    refuted = shown.verdict if shown.verdict and shown.verdict.outcome is Verification.FAILED else None
+    if failed or not_met or refuted:
+        said = _said(failed, not_met, logs, {n: results[n].log_digest for n in failed})
+        return _not_good(shown, receipt, "\n".join(filter(None, [said, _refuted(shown.verifier, refuted)])))
     if open_ := [text for text, answer in body.answers if answer not in {"met", "not_applicable"}]:
         return Leave(f"a person has to look: nobody answered {one_line('; '.join(open_))}")
+    if work.verifier_id is not None and shown.verdict is None:
+        return Leave(f"waits for the verdict of {one_line(shown.verifier)}")
     if receipt.outcome is not Outcome.COMPLETED:
         return Leave("a person has to look: it says that it failed, and that every criterion is met")
-    if not names and not body.references and not (body.revision and exists):
+    if not names and not shown.verdict and not body.references and not (body.revision and exists):
         return Leave("a person has to look: it has no check, no commit that is here, and no reference as evidence")
     return Accept(receipt)
 
@@ -108,6 +113,13 @@ def _said(failed: list[str], not_met: list[str], logs: Mapping[str, str], digest
         end = f"the end of its log:\n{logs[name][-_TAIL:]}" if name in logs else "its log is not here"
         found.append(f"check {name} failed, log sha256:{digests[name]}; {end}")
     return "\n".join(found)
+
+
+def _refuted(verifier: str, verdict: Verdict | None) -> str:
+    if verdict is None:
+        return ""
+    evidence = f"\nevidence: {', '.join(map(one_line, verdict.evidence))}" if verdict.evidence else ""
+    return f"verified by {one_line(verifier)}, who says that it does not hold: {verdict.reason[:_VERDICT]}{evidence}"
 
 
 def _in_review(shown: WorkShown) -> Receipt | None:

@@ -6,7 +6,7 @@ import enum
 import re
 from collections.abc import Mapping
 
-from client.protocol.attempt import Binding, CheckResult, Custody, DeliveryCause, DeliveryState
+from client.protocol.attempt import Binding, Custody, DeliveryCause, DeliveryState
 from client.protocol.checks import named, read
 from client.protocol.refusals import Code, Refusal
 from client.protocol.work import Work
@@ -128,25 +128,6 @@ def bad_checks(checks: list[str]) -> Refusal | None:
         if isinstance(wrong := read(check), str):
             lifted_by = f"write each as NAME=COMMAND or NAME=limit=SECONDS COMMAND; {name}: {wrong}"
             return Refusal(code=Code.MALFORMED, about="checks", lifted_by=lifted_by)
-    return None
-
-
-def gate(work: Work, results: Mapping[str, CheckResult]) -> Refusal | None:
-    """Why the named checks keep this submission from being accepted, or None. All must have passed on one snapshot."""
-    snapshot = ""
-    for check in work.checks:
-        name = named(check)
-        found = results.get(name)
-        snapshot = snapshot or (found.snapshot if found is not None else "")
-        if found is None or not found.passed or not found.snapshot or found.snapshot != snapshot:
-            said = "has no result yet" if found is None else "failed"
-            if found is not None and found.passed:
-                said = "passed on another snapshot" if found.snapshot else "passed on no snapshot"
-            lifted_by = (
-                f"check {name} {said}; a new attempt lifts it, or the Host takes the check away: "
-                f"firm work update {work.id} --expected-version {work.version} --remove-check {name}"
-            )
-            return Refusal(code=Code.GATE_NOT_PASSED, about=f"work/{work.id}", lifted_by=lifted_by)
     return None
 
 

@@ -61,6 +61,7 @@ class WorkCause(enum.StrEnum):
     RECOVER = "recovered"
     REDELIVER = "redelivered"
     RETARGET = "retargeted"
+    VERIFY = "verified"
 
 
 _C = WorkCause
@@ -89,6 +90,7 @@ FROM: Mapping[WorkCause, tuple[frozenset[Phase], frozenset[Condition]]] = {
     _C.RECOVER: (frozenset({_P.OPEN, _P.ACTIVE}), frozenset({_K.NORMAL, _K.BLOCKED})),
     _C.REDELIVER: (_OPEN, _NORMAL),
     _C.RETARGET: (_UNCLOSED, _ANY),
+    _C.VERIFY: (frozenset({_P.REVIEW}), _NORMAL),
 }
 
 

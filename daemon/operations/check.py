@@ -22,23 +22,34 @@ def check(tx: Tx, call: Call, ask: RecordCheck) -> CheckResult | Refusal:
     if work.phase is not Phase.REVIEW or work.receipt_id != ask.receipt_id:
         lifted_by = "a check runs on the submission in review; this one is not"
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=lifted_by)
-    if ask.name not in map(named, work.checks):
-        return no_check(work, ask.name)
+    name = named(ask.line)
+    if name not in map(named, work.checks):
+        return no_check(work, name)
+    if ask.line not in work.checks:
+        lifted_by = f"its Host replaced the check {name} while this one ran; the one that the Work names now is due"
+        return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=lifted_by)
     if ask.revision != (submitted := attempts.revision(tx, ask.receipt_id)):
         lifted_by = f"it ran on {ask.revision or 'no commit'}; the submission names {submitted or 'none'}"
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=lifted_by)
     result = CheckResult(
         receipt_id=ask.receipt_id,
-        name=ask.name,
+        name=name,
         passed=ask.passed,
         snapshot=ask.snapshot,
         log_digest=ask.log_digest,
         at=call.now,
+        line=ask.line,
     )
     attempts.record(tx, result)
     # Whoever waits for the run hears of it: the Host, who decides, and the supervisor, for whom it is no longer due.
-    stream = f"check/{ask.receipt_id}/{ask.name}"
-    said = {"passed": ask.passed, "snapshot": ask.snapshot, "log_digest": ask.log_digest, "work_id": work.id}
+    stream = f"check/{ask.receipt_id}/{name}"
+    said = {
+        "passed": ask.passed,
+        "snapshot": ask.snapshot,
+        "log_digest": ask.log_digest,
+        "line": ask.line,
+        "work_id": work.id,
+    }
     version = events.last_version(tx, stream) + 1
     tx.append(stream, version, "recorded", actor=call.actor, at=call.now, body=said, run=work.team_run_id)
     return result

@@ -136,6 +136,7 @@ def accept(tx: Tx, call: Call, ask: AcceptDelegation) -> WorkDelegation | Refusa
         created_by=call.actor,
         created_at=call.now,
         updated_at=call.now,
+        verifier_id=None,
     )
     WORKS.insert(tx, work, kind="created", actor=call.actor, at=call.now)
     works.index(tx, work)

@@ -20,6 +20,7 @@ from store.session import CAPABILITIES, SESSIONS
 from store.team import TEAMS
 from store.team_run import MEMBER_RUNS, TEAM_RUNS
 from store.tx import Tx, Unreadable
+from store.verdict import VERDICTS
 from store.work import WORKS
 
 _KEEPERS = (
@@ -36,6 +37,7 @@ _KEEPERS = (
     SESSIONS,
     TEAMS,
     TEAM_RUNS,
+    VERDICTS,
     WORKS,
 )
 

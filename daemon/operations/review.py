@@ -15,14 +15,15 @@ from client.protocol.work_asks import (
     UnholdWork,
 )
 from daemon.call import Call
-from daemon.kernel.attempt import gate
 from daemon.kernel.team_run import present
+from daemon.kernel.verdict import gate
 from daemon.kernel.work import WorkCause
 from daemon.operations import actor, attempt
 from daemon.operations.work import ByAcceptor, ByHost, change, seen
 from store import attempt as attempts
 from store import membership as memberships
 from store import team_run as runs
+from store import verdict as verdicts
 from store.membership import MEMBERSHIPS
 from store.tx import Tx
 
@@ -94,7 +95,7 @@ def accept(tx: Tx, call: Call, ask: AcceptWork) -> Work | Refusal:
     after = change(tx, call, work, WorkCause.ACCEPT, reason="")
     if isinstance(after, Refusal):
         return after
-    return gate(work, attempts.results(tx, ask.receipt_id)) or after
+    return gate(work, attempts.results(tx, ask.receipt_id), verdicts.of(tx, work)) or after
 
 
 def hold(tx: Tx, call: Call, ask: HoldWork) -> Work | Refusal:

@@ -35,7 +35,7 @@ from daemon.kernel.readiness import not_ready
 from daemon.kernel.team_run import present, takes_claims, takes_works
 from daemon.kernel.version import moved
 from daemon.kernel.work import WorkCause, moved_by
-from daemon.operations import actor, attempt, dependents, find
+from daemon.operations import actor, attempt, dependents, find, verdict
 from store import attempt as attempts
 from store import session as sessions
 from store import team_run as runs
@@ -90,6 +90,7 @@ def assign(tx: Tx, call: Call, ask: AssignWork) -> Work | Refusal:
     refusal = (
         takes_works(_run_of(tx, work))
         or _can_own(work, membership, place)
+        or verdict.is_verifier(tx, work, membership)
         or attempt.dispatched(tx, work)
         or _assignable(tx, membership)
     )
@@ -144,6 +145,7 @@ def claim(tx: Tx, call: Call, ask: ClaimWork) -> Work | Refusal:
         takes_claims(_run_of(tx, work))
         or _claimable(work, caller)
         or _can_own(work, caller.membership, runs.place(tx, work.team_run_id, caller.membership.id))
+        or verdict.is_verifier(tx, work, caller.membership)
         or _fit(tx, caller)
         or _accepts_claims(tx, caller)
     )

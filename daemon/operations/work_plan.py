@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from client.protocol.checks import named
-from client.protocol.ids import TeamRunId, WorkId, new_id
+from client.protocol.ids import MembershipId, TeamRunId, WorkId, new_id
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.work import Condition, Phase, Work, WorkPage
@@ -28,8 +28,9 @@ from daemon.kernel.readiness import cannot_need, in_order, readiness
 from daemon.kernel.team_run import takes_works
 from daemon.kernel.version import moved
 from daemon.kernel.work import WorkCause, moved_by
-from daemon.operations import actor, attempt, check, find
+from daemon.operations import actor, attempt, check, find, verdict
 from store import attempt as attempts
+from store import verdict as verdicts
 from store import work as works
 from store.agent import AGENTS
 from store.membership import MEMBERSHIPS
@@ -46,6 +47,9 @@ def may_create(tx: Tx, call: Call, ask: CreateWork) -> Refusal | None:
     run = actor.run(tx, call, ask.team_run_id)
     if isinstance(run, Refusal):
         return run
+    if call.plane is Plane.MEMBER and ask.verifier_id is not None:
+        lifted_by = "name no verifier; its Host names one, by an update, once it is there"
+        return Refusal(code=Code.NOT_ELIGIBLE, about="verifier_id", lifted_by=lifted_by)
     mine = call.plane is not Plane.MEMBER or not ask.eligible_member_ids
     if mine or call.agent_member_id in ask.eligible_member_ids:
         return None
@@ -70,6 +74,8 @@ def create(tx: Tx, call: Call, ask: CreateWork) -> Work | Refusal:
     needs = sorted(set(ask.prerequisite_work_ids))
     work_id = WorkId(new_id())
     if refusal := cannot_need(work_id, run.team_id, needs, lambda key: WORKS.load(tx, key)):
+        return refusal
+    if ask.verifier_id and (refusal := verdict.nameable(tx, ask.verifier_id, run, None)):
         return refusal
     made = Work(
         id=work_id,
@@ -96,6 +102,7 @@ def create(tx: Tx, call: Call, ask: CreateWork) -> Work | Refusal:
         created_by=call.actor,
         created_at=call.now,
         updated_at=call.now,
+        verifier_id=ask.verifier_id,
     )
     WORKS.insert(tx, made, kind="created", actor=call.actor, at=call.now)
     works.index(tx, made)
@@ -163,13 +170,26 @@ def update(tx: Tx, call: Call, ask: UpdateWork) -> Work | Refusal:
     kept = [line for line in work.checks if named(line) != ask.remove_check]
     changes["checks"] = checks = [*kept, *ask.add_checks]
     said = changes.get("title", work.title), changes.get("criteria", work.criteria)
-    if refusal := _blank(*said) or bad_checks(checks):
+    if refusal := _blank(*said) or bad_checks(checks) or _verifier(tx, work, ask, changes):
         return refusal
     if ask.remove_check is not None and work.receipt_id is not None:
         attempts.forget(tx, work.receipt_id, ask.remove_check)
     after = WORKS.change(tx, work, kind=WorkCause.UPDATE.value, actor=call.actor, at=call.now, **changes)
     works.index(tx, after)
     return after
+
+
+def _verifier(tx: Tx, work: Work, ask: UpdateWork, changes: dict[str, Any]) -> Refusal | None:
+    if ask.verifier_id is not None and ask.remove_verifier:
+        return Refusal(code=Code.MALFORMED, about="verifier_id", lifted_by="name another, or take it away; not both")
+    if ask.remove_verifier:
+        changes["verifier_id"] = None
+    if ask.verifier_id is None:
+        return None
+    run = TEAM_RUNS.load(tx, work.team_run_id)
+    assert run is not None, "a foreign key holds it"
+    changes["verifier_id"] = ask.verifier_id
+    return verdict.nameable(tx, ask.verifier_id, run, work)
 
 
 def replace_dependencies(tx: Tx, call: Call, ask: ReplaceDependencies) -> Work | Refusal:
@@ -233,16 +253,18 @@ def show(tx: Tx, call: Call, ask: ShowWork) -> WorkShown | Refusal:
         readiness=ready,
         waits_for=waits_for,
         successors=works.successors(tx, work.id),
-        owner=_name(tx, work),
+        owner=_name(tx, work.owner_id),
         bindings=attempts.of_work(tx, work.id),
         deliveries=attempts.deliveries(tx, work.id),
         receipts=attempts.receipts(tx, work.id),
         checks=list(attempts.results(tx, work.receipt_id).values()) if work.receipt_id else [],
+        verifier=_name(tx, work.verifier_id),
+        verdict=verdicts.of(tx, work),
     )
 
 
-def _name(tx: Tx, work: Work) -> str:
-    membership = MEMBERSHIPS.load(tx, work.owner_id) if work.owner_id else None
+def _name(tx: Tx, member: MembershipId | None) -> str:
+    membership = MEMBERSHIPS.load(tx, member) if member else None
     agent = AGENTS.load(tx, membership.agent_member_id) if membership else None
     return agent.name if agent else ""
 
@@ -262,6 +284,6 @@ def _node(tx: Tx, work: Work) -> GraphNode:
         phase=work.phase,
         condition=work.condition,
         resolution=work.resolution.value if work.resolution else "",
-        owner=_name(tx, work),
+        owner=_name(tx, work.owner_id),
         needs=work.needs,
     )

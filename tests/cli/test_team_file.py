@@ -35,6 +35,15 @@ criteria = ["it prints"]
 needs = ["a"]
 assign = "bob"
 """
+_CID = """\
+[[member]]
+name = "cid"
+[[work]]
+key = "c"
+title = "c"
+criteria = ["c"]
+verifier = "bob"
+"""
 #: What is put in the place of what, the line that is named, its field, and what is said.
 ERRORS = {
     "not TOML": ('name = "core"', 'name = "core', 2, "", "not TOML"),
@@ -62,6 +71,21 @@ ERRORS = {
     "no such host": ('host = "me"', 'host = "eve"', 3, "team.host", "use me, bob"),
     "no such member": ('assign = "bob"', 'assign = "eve"', 18, "work.assign", "no member 'eve'; use bob"),
     "no such work": ('needs = ["a"]', 'needs = ["c"]', 17, "work.needs", "no other work with the key 'c'"),
+    "no such verifier": ('assign = "bob"', 'verifier = "eve"', 18, "work.verifier", "no member 'eve'; use bob"),
+    "a verifier that does it": (
+        'assign = "bob"',
+        'assign = "bob"\nverifier = "bob"',
+        19,
+        "work.verifier",
+        "'bob' does it, and somebody else verifies; add a member for it",
+    ),
+    "a verifier that accepts": (
+        'host = "me"\n\n[[member]]\nname = "bob"\n',
+        f'host = "bob"\n\n[[member]]\nname = "bob"\n{_CID}',
+        13,
+        "work.verifier",
+        "'bob' accepts, and somebody else verifies; use cid",
+    ),
     "needs itself": ('needs = ["a"]', 'needs = ["b"]', 17, "work.needs", "no other work with the key 'b'"),
     "a circle": ('criteria = ["it reads"]', 'criteria = ["x"]\nneeds = ["b"]', 12, "work.needs", "a → b → a"),
 }
@@ -160,7 +184,10 @@ def reads(text: str) -> TeamFile | None:
 
 
 #: Not about the shape of one table: JSON Schema cannot say them.
-_OF_NAMES = ("twice", "no such host", "no such member", "no such work", "needs itself", "a circle")
+_OF_NAMES = (
+    *("twice", "no such host", "no such member", "no such work", "no such verifier"),
+    *("needs itself", "a circle", "a verifier that"),
+)
 
 
 @pytest.mark.parametrize("name", [name for name in ERRORS if "not TOML" not in name])
@@ -186,6 +213,7 @@ def test_schema_and_reader_agree_on_every_field(table: str, data: st.DataObject)
         ("work", "key"),
         ("work", "title"),
         ("work", "assign"),
+        ("work", "verifier"),
         ("work", "needs"),
     }:
         return  # of names, above

@@ -45,8 +45,11 @@ class Bench:
     def data(self) -> dict[str, str]:
         return {"XDG_DATA_HOME": str(self.folder / "data")}
 
-    def give(self, to: str, title: str, context: str, *checks: str, criteria: str = "it works") -> str:
+    def give(
+        self, to: str, title: str, context: str, *checks: str, criteria: str = "it works", verifier: str = ""
+    ) -> str:
         """A Work of that member's; its id."""
+        members = self.members()
         made = self.operator.ask(
             "work.create",
             team_run_id=self.crew.run,
@@ -55,11 +58,15 @@ class Bench:
             completion_criteria=criteria,
             checks=list(checks),
             claim_mode="host_assign",
+            verifier_id=members.get(verifier),
         )
-        shown = self.operator.ask("team-run.show", team_run_id=self.crew.run)
-        (owner,) = [each["member_run"]["membership_id"] for each in shown["members"] if each["name"] == to]
-        self.shell.answer(f"firm work assign {made['id']} --expected-version 1 --membership-id {owner}")
+        self.shell.answer(f"firm work assign {made['id']} --expected-version 1 --membership-id {members[to]}")
         return str(made["id"])
+
+    def members(self) -> dict[str, str]:
+        """The memberships of those in the run, by their names."""
+        shown = self.operator.ask("team-run.show", team_run_id=self.crew.run)
+        return {each["name"]: each["member_run"]["membership_id"] for each in shown["members"]}
 
     def until(self, work: str, what: str) -> dict[str, Any]:
         self.operator.until(f"work:{work}.{what}")
@@ -180,3 +187,66 @@ def test_a_check_that_a_killed_daemon_ran_is_ended_and_run_again_by_the_next(ben
         assert operator.ask("work.show", work_id=work)["work"]["resolution"] == "accepted"
         operator.client.sock.close()
     assert len(bench.repo.worktrees()) == 3, "nothing of a check is left"
+
+
+def test_a_log_that_no_result_names_goes_with_the_next_daemon_and_every_other_stays(bench: Bench) -> None:
+    """Of this daemon alone: another has a folder of its own."""
+    with host(bench):
+        work = bench.give("bob", "build it", BUILD, "unit=sh test.sh")
+        bench.until(work, "phase=closed")
+    logs = bench.folder / "data" / "firm" / "logs" / "checks"
+    (own,) = logs.iterdir()
+    named = {path.name for path in own.iterdir()}
+    assert len(named) == 2, "one that failed, one that passed"
+    for stray in (own / f"{'0' * 64}.log", logs / "other" / f"{'1' * 64}.log"):
+        stray.parent.mkdir(exist_ok=True)
+        stray.write_text("nobody's")
+    bench.daemon.kill()
+    daemon = bench.daemon.home.start(env=bench.data)
+    daemon.log.until("removed logs of checks that nothing names any more: 1")
+    assert {path.name for path in own.iterdir()} == named
+    assert [path.name for path in (logs / "other").iterdir()] == [f"{'1' * 64}.log"]
+
+
+def asked(bench: Bench, shell: OwnShell) -> dict[str, Any]:
+    """What the member of that shell is asked to verify, once it is: it waits for the run, as it can."""
+    while True:
+        seq = bench.operator.client.ask("team-run.show", {"team_run_id": bench.crew.run})["seq"]
+        if items := shell.answer("firm member attention list")["items"]:
+            (item,) = items
+            return dict(item)
+        shell.answer(f"firm member wait 'team-run:{bench.crew.run}.seq>{seq}'")
+
+
+def test_a_verdict_is_waited_for_and_what_does_not_hold_is_sent_back(bench: Bench, home: Home) -> None:
+    """The verifier types what it is told to, in a shell of its own, once the check has passed."""
+    with own_shell(home) as cid, host(bench) as said:
+        bench.operator.ask("session.bind", agent_member_id="cid", pid=cid.pid)
+        work = bench.give("bob", "build it", BUILD, "unit=test -e made", verifier="cid")
+        for outcome in ("failed", "passed"):
+            item = asked(bench, cid)
+            command, _ = (
+                item["lifted_by"].removeprefix("look at exactly that, then say what you found: ").split(", or ")
+            )
+            said.until("waits for the verdict of cid")
+            typed = command.replace("passed --reason TEXT", f"{outcome} --reason '{outcome} by hand'")
+            assert cid.types(f"{typed} --evidence-ref 'make exit 0'").status == 0
+            if outcome == "failed":
+                assert "verified by cid, who says that it does not hold: failed by hand" in said.until("sent back")
+        shown = bench.until(work, "phase=closed")
+        assert cid.answer("firm member attention list")["items"] == []
+    ann, bob, verifier = (f"agent/{bench.crew.agents[name]}" for name in ("ann", "bob", "cid"))
+    assert bench.told(work)[2:] == [
+        ("started", bob),
+        ("submitted", bob),
+        ("verified: failed", verifier),
+        ("changes requested", ann),
+        ("started", bob),
+        ("submitted", bob),
+        ("verified: passed", verifier),
+        ("accepted", ann),
+    ]
+    assert (shown["work"]["resolution"], shown["verifier"]) == ("accepted", "cid")
+    assert shown["verdict"]["snapshot"] == shown["checks"][0]["snapshot"]
+    assert shown["verdict"]["revision"] == receipt(shown)["candidate_revision"]
+    assert (shown["verdict"]["reason"], shown["verdict"]["evidence"]) == ("passed by hand", ["make exit 0"])

@@ -141,6 +141,39 @@ def test_a_file_that_is_wrong_is_told_before_anything_is_started(me: Person, tex
     assert not me.shell.home.exists()
 
 
+def test_a_verifier_of_the_file_is_waited_for_shown_and_taken_away_with_it(me: Person) -> None:
+    """Also one that joins later than its Work was made."""
+    first = TEAM.split('[[work]]\nkey = "b"')[0]
+    cid = '[[member]]\nname = "cid"\n\n[[work]]'
+    verified = first.replace("[[work]]", cid, 1) + 'verifier = "cid"\n'
+    me.writes(first)
+    me.ups()
+    me.shell.firm("wait", f"work:{me.works()['the parser']['id']}.phase=review")
+    me.writes(verified)
+    assert "work a: verifier changed" in me.shell.tries("up", "--detach").err
+    me.ups("--yes")
+    work = me.works()["the parser"]
+    members = me.shell.answer("team-run", "show", work["team_run_id"])["members"]
+    (named,) = [each["member_run"]["membership_id"] for each in members if each["name"] == "cid"]
+    assert work["verifier_id"] == named
+    me.ups()
+    shown = me.shell.answer("work", "show", work["id"])["work"]
+    assert [each["kind"] for each in me.shell.answer("events", "--stream", f"work/{work['id']}")["items"]].count(
+        "updated"
+    ) == 1
+    words = ("--expected-version", str(shown["version"]), "--receipt-id", shown["receipt_id"])
+    refusal = me.shell.tries("work", "accept", work["id"], *words, "--json").refusal
+    assert (refusal["code"], shown["version"]) == ("GATE_NOT_PASSED", work["version"])
+    assert "bob, cid: to verify" in me.shell.firm("board")
+    lines = me.shell.firm("work", "show", work["id"]).splitlines()
+    assert f"  verifier cid ({named}): nothing said yet" in lines
+    assert any(line.startswith(f"  firm member work verify {work['id']} --expected-version ") for line in lines)
+    me.writes(verified.replace('verifier = "cid"\n', ""))
+    assert "work a: verifier changed" in me.shell.tries("up", "--detach").err
+    me.ups("--yes")
+    assert me.accepts(work["id"])["resolution"] == "accepted"
+
+
 def test_a_file_that_is_not_there_is_told(me: Person) -> None:
     refusal = me.shell.tries("up", "other.toml", "--json").refusal
     assert (refusal["code"], refusal["about"]) == ("FILE_UNUSABLE", "other.toml")

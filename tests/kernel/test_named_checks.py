@@ -10,7 +10,8 @@ from client.protocol.checks import MOST_SECONDS, SECONDS, NamedCheck, read
 from client.protocol.ids import MembershipId, ReceiptId, TeamId, TeamRunId, UnixMs, WorkId
 from client.protocol.refusals import Code
 from client.protocol.work import ClaimMode, Condition, Phase, Priority, Work
-from daemon.kernel.attempt import bad_checks, gate
+from daemon.kernel.attempt import bad_checks
+from daemon.kernel.verdict import gate
 
 
 @pytest.mark.parametrize(
@@ -75,12 +76,20 @@ WORK = Work(
     created_by="operator",
     created_at=UnixMs(1),
     updated_at=UnixMs(1),
+    verifier_id=None,
 )
 
 
-def result(name: str, *, passed: bool = True, snapshot: str = "tree") -> CheckResult:
+def result(name: str, *, passed: bool = True, snapshot: str = "tree", line: str = "") -> CheckResult:
+    lines = dict(each.split("=") for each in WORK.checks)
     return CheckResult(
-        receipt_id=ReceiptId("rr1"), name=name, passed=passed, snapshot=snapshot, log_digest="d", at=UnixMs(1)
+        receipt_id=ReceiptId("rr1"),
+        name=name,
+        passed=passed,
+        snapshot=snapshot,
+        log_digest="d",
+        at=UnixMs(1),
+        line=line or f"{name}={lines.get(name, '')}",
     )
 
 
@@ -91,13 +100,14 @@ def result(name: str, *, passed: bool = True, snapshot: str = "tree") -> CheckRe
         ([], "check unit has no result yet"),
         ([result("unit")], "check lint has no result yet"),
         ([result("unit"), result("lint", passed=False)], "check lint failed"),
+        ([result("unit", line="unit=c"), result("lint")], "check unit has no result yet"),
         ([result("unit"), result("lint", snapshot="other")], "check lint passed on another snapshot"),
         ([result("unit", snapshot=""), result("lint", snapshot="")], "check unit passed on no snapshot"),
         ([result("unit", snapshot="tree"), result("lint"), result("gone", passed=False)], None),
     ],
 )
 def test_the_gate_opens_once_every_check_passed_on_one_snapshot(results: list[CheckResult], said: str | None) -> None:
-    refusal = gate(WORK, {each.name: each for each in results})
+    refusal = gate(WORK, {each.name: each for each in results}, None)
     assert (refusal is None) == (said is None)
     if refusal is not None and said is not None:
         assert refusal.code is Code.GATE_NOT_PASSED
@@ -105,4 +115,4 @@ def test_the_gate_opens_once_every_check_passed_on_one_snapshot(results: list[Ch
 
 
 def test_a_work_without_a_named_check_has_no_gate() -> None:
-    assert gate(attrs.evolve(WORK, checks=[]), {}) is None
+    assert gate(attrs.evolve(WORK, checks=[]), {}, None) is None

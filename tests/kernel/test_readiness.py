@@ -40,6 +40,7 @@ BLANK = Work(
     created_by="operator",
     created_at=UnixMs(1),
     updated_at=UnixMs(1),
+    verifier_id=None,
 )
 
 

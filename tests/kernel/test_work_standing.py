@@ -35,6 +35,7 @@ MOVES: dict[WorkCause, dict[tuple[Phase, Condition], tuple[Phase, Condition]]] =
     WorkCause.ACCEPT: {(R, N): (Phase.CLOSED, N)},
     WorkCause.RECOVER: {(OPEN, N): (OPEN, N), (A, N): (OPEN, N), (A, B): (OPEN, N)},
     WorkCause.REDELIVER: {(OPEN, N): (OPEN, N)},
+    WorkCause.VERIFY: {(R, N): (R, N)},
     **{
         cause: {(phase, c): (Phase.CLOSED, N) for phase in (OPEN, A, R) for c in Condition}
         for cause in (WorkCause.CANCEL, WorkCause.FAIL)
@@ -55,6 +56,7 @@ HELD_BACK = {
     WorkCause.ACCEPT,
     WorkCause.RECOVER,
     WorkCause.REDELIVER,
+    WorkCause.VERIFY,
 }
 
 

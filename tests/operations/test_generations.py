@@ -85,7 +85,7 @@ async def test_a_supervisor_of_another_generation_changes_nothing(node: InProces
         of_work: list[Request[Any]] = [
             AdmitWork(work_id=work.id, session_id=s.bob.session.id, sup_gen=gen),
             ReportDelivery(work_id=work.id, fence=1, sup_gen=gen, cause=DeliveryCause.FAILED),
-            RecordCheck(work_id=work.id, receipt_id=receipt, sup_gen=gen, name="c", passed=True),
+            RecordCheck(work_id=work.id, receipt_id=receipt, sup_gen=gen, line="c=x", passed=True),
             effects.started(s, done, sup_gen=gen),
             effects.settle(s, done, sup_gen=gen),
         ]

@@ -69,6 +69,7 @@ async def test_work_create_ok(node: InProcessNode) -> None:
         created_by=f"agent/{s.ann.agent.id}",
         created_at=made.created_at,
         updated_at=made.created_at,
+        verifier_id=None,
     )
     assert (await s.shown(made)).work == made
 

@@ -197,3 +197,11 @@ async def test_work_update_not_found(node: InProcessNode) -> None:
 
 async def test_work_update_row_quarantined(node: InProcessNode) -> None:
     await works.quarantined(await stage(node), "update")
+
+
+async def test_work_verify_not_found(node: InProcessNode) -> None:
+    await works.not_found(await stage(node), "verify")
+
+
+async def test_work_verify_row_quarantined(node: InProcessNode) -> None:
+    await works.quarantined(await stage(node), "verify")

@@ -102,3 +102,9 @@ async def test_work_unhold_invalid_state_transition(node: InProcessNode) -> None
 async def test_work_update_invalid_state_transition(node: InProcessNode) -> None:
     s = await stage(node)
     await works.no_move(s, "update", await works.cancelled(s, await s.work()), "open or active or review")
+
+
+async def test_work_verify_invalid_state_transition(node: InProcessNode) -> None:
+    s = await stage(node)
+    work = await s.work(verifier_id=s.cid.membership.id)
+    await works.no_move(s, "verify", work, "review and normal")

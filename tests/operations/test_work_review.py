@@ -33,7 +33,7 @@ def check(s: Stage, work: Work, name: str = "unit", *, passed: bool = True) -> R
         work_id=work.id,
         receipt_id=work.receipt_id,
         sup_gen=s.sup_gen,
-        name=name,
+        line=f"{name}=make {name}",
         passed=passed,
         snapshot="sha256:1",
         log_digest="sha256:2",
@@ -202,7 +202,13 @@ async def test_work_check_ok(node: InProcessNode) -> None:
     found = await works.supervisor(s).ok(check(s, work))
     assert work.receipt_id is not None
     assert found == CheckResult(
-        receipt_id=work.receipt_id, name="unit", passed=True, snapshot="sha256:1", log_digest="sha256:2", at=found.at
+        receipt_id=work.receipt_id,
+        name="unit",
+        passed=True,
+        snapshot="sha256:1",
+        log_digest="sha256:2",
+        at=found.at,
+        line="unit=make unit",
     )
     await works.supervisor(s).ok(check(s, work, passed=False))
     assert (await s.shown(work)).work == work

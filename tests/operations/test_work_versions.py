@@ -141,3 +141,11 @@ async def test_work_unhold_version_conflict(node: InProcessNode) -> None:
 
 async def test_work_update_version_conflict(node: InProcessNode) -> None:
     await works.conflict(await stage(node), "update")
+
+
+async def test_work_verify_version_conflict(node: InProcessNode) -> None:
+    await works.conflict(await stage(node), "verify")
+
+
+async def test_work_verify_work_on_hold(node: InProcessNode) -> None:
+    await works.on_hold(await stage(node), "verify")

@@ -187,3 +187,37 @@ def test_an_end_that_was_not_clean_is_noticed(tmp_path: Path) -> None:
         maintenance.in_one(connection, node.leave)
     assert not maintenance.take(path).unclean
     assert maintenance.take(path).row.daemon_gen == 4
+
+
+def test_results_of_before_are_of_the_checks_that_their_works_name(tmp_path: Path) -> None:
+    """Sixth step. A result whose check is gone, or whose Work cannot be read, is of none."""
+    connection = apsw.Connection(str(tmp_path / "old.db"))
+    migrate.functions(connection)
+    steps = dict(migrate.steps())
+    for number in range(1, 6):
+        connection.execute(steps[number])
+    connection.pragma("foreign_keys", False)  # noqa: FBT003 — a value of SQLite
+    for work, checks in (("a", '["unit=make unit", "lint=x=y"]'), ("b", '["unit=other"]'), ("c", "[")):
+        connection.execute(
+            "INSERT INTO works (id, version, team_id, team_run_id, title, context, criteria, phase, condition, "
+            "claim_mode, eligible, required_role, priority, needs, checks, reason, result_summary, created_by, "
+            "created_at, updated_at) VALUES (?, 1, 't', 'r', 'x', '', '[]', 'open', 'normal', 'team_claim', '[]', '', "
+            "'normal', '[]', ?, '', '', 'operator', 1, 1)",
+            (work, checks),
+        )
+        connection.execute(
+            "INSERT INTO receipts VALUES (NULL, ?, ?, 1, 1, 'completed', '{}', ?, '', 'a', 1)",
+            (f"of-{work}", work, "d" * 64),
+        )
+        for name in ("unit", "lint"):
+            connection.execute("INSERT INTO check_results VALUES (?, ?, 1, 'tree', 'log', 1)", (f"of-{work}", name))
+    connection.execute(steps[6])
+    found = connection.execute("SELECT receipt_id, name, line FROM check_results ORDER BY 1, 2 DESC").fetchall()
+    assert found == [
+        ("of-a", "unit", "unit=make unit"),
+        ("of-a", "lint", "lint=x=y"),
+        ("of-b", "unit", "unit=other"),
+        ("of-b", "lint", ""),
+        ("of-c", "unit", ""),
+        ("of-c", "lint", ""),
+    ]

@@ -17,7 +17,7 @@ from client.protocol.board import DueCheck, DueList
 from client.protocol.ids import Fence, ReceiptId, SupGen, WorkId
 from client.protocol.operation import R, Request
 from client.protocol.refusals import Code, Refusal
-from supervisor.checks import MARK, Checks, NotRun, Verdict, check
+from supervisor.checks import MARK, Checks, NotRun, Ran, check
 from supervisor.decide import Check, decide
 from tests.support.repos import Repo, repo
 from tests.support.wire import PATIENCE
@@ -48,18 +48,18 @@ class Bench:
             root=str(root or self.repo.root),
         )
 
-    async def said(self, due: DueCheck) -> tuple[Verdict, str]:
-        """The verdict and the whole log, once it is certain that nothing else is left of it."""
+    async def said(self, due: DueCheck) -> tuple[Ran, str]:
+        """What it said and the whole log, once it is certain that nothing else is left of it."""
         before = self.repo.state()
-        verdict = await self.checks.run(due)
-        assert isinstance(verdict, Verdict), verdict
+        ran = await self.checks.run(due)
+        assert isinstance(ran, Ran), ran
         assert self.repo.state() == before
         assert self.left() == []
-        return verdict, self.log(verdict)
+        return ran, self.log(ran)
 
-    def log(self, verdict: Verdict) -> str:
-        found = (self.folder / "logs" / f"{verdict.log_digest}.log").read_bytes()
-        assert hashlib.sha256(found).hexdigest() == verdict.log_digest
+    def log(self, ran: Ran) -> str:
+        found = (self.folder / "logs" / f"{ran.log_digest}.log").read_bytes()
+        assert hashlib.sha256(found).hexdigest() == ran.log_digest
         return found.decode()
 
     def left(self) -> list[Path]:
@@ -99,24 +99,24 @@ async def test_it_runs_on_exactly_the_commit_that_was_submitted(bench: Bench) ->
     first = bench.repo.commit("file", "one\n")
     bench.repo.commit("file", "two\n")
     (bench.repo.root / "file").write_text("three\n")
-    verdict, log = await bench.said(bench.due("cat file", revision=first))
-    assert verdict == Verdict(
+    ran, log = await bench.said(bench.due("cat file", revision=first))
+    assert ran == Ran(
         passed=True,
         snapshot=bench.repo.git("rev-parse", f"{first}^{{tree}}"),
         log_digest=hashlib.sha256(b"one\n[firm] exit status 0\n").hexdigest(),
     )
     assert log == "one\n[firm] exit status 0\n"
-    assert check_logs.end(bench.folder / "logs", verdict.log_digest) == log.encode()
+    assert check_logs.end(bench.folder / "logs", ran.log_digest) == log.encode()
 
 
 async def test_a_status_that_is_not_zero_fails(bench: Bench) -> None:
-    verdict, log = await bench.said(bench.due("sh -c 'printf broken; exit 3'"))
-    assert (verdict.passed, log) == (False, "broken\n[firm] exit status 3\n")
+    ran, log = await bench.said(bench.due("sh -c 'printf broken; exit 3'"))
+    assert (ran.passed, log) == (False, "broken\n[firm] exit status 3\n")
 
 
 async def test_a_program_that_is_not_there_fails_with_the_reason(bench: Bench) -> None:
-    verdict, log = await bench.said(bench.due("./nowhere"))
-    assert not verdict.passed
+    ran, log = await bench.said(bench.due("./nowhere"))
+    assert not ran.passed
     assert log.startswith("[firm] not run: ")
     assert "./nowhere" in log
 
@@ -141,19 +141,19 @@ async def test_it_has_a_session_of_its_own_and_nothing_to_read(bench: Bench) -> 
 
 async def test_a_project_within_a_repository_is_checked_in_its_folder(bench: Bench) -> None:
     bench.repo.commit("deep/below/here", "text\n")
-    verdict, log = await bench.said(bench.due("ls", root=bench.repo.root / "deep" / "below"))
-    assert (verdict.passed, log.splitlines()[0]) == (True, "here")
+    ran, log = await bench.said(bench.due("ls", root=bench.repo.root / "deep" / "below"))
+    assert (ran.passed, log.splitlines()[0]) == (True, "here")
     former = bench.repo.git("rev-parse", "HEAD~1")
-    verdict, log = await bench.said(bench.due("ls", revision=former, root=bench.repo.root / "deep" / "below"))
-    assert not verdict.passed
+    ran, log = await bench.said(bench.due("ls", revision=former, root=bench.repo.root / "deep" / "below"))
+    assert not ran.passed
     assert log == "[firm] not run: the commit has no folder deep/below/\n"
 
 
 async def test_what_it_changes_is_thrown_away_and_no_hook_runs(bench: Bench) -> None:
     """The worktree of the member stays as it is, and so do all branches."""
     bench.repo.hook("post-checkout", bench.folder / "told")
-    verdict, _ = await bench.said(bench.due("sh -c 'rm file; mkdir a; touch a/b; chmod 0 a'"))
-    assert verdict.passed
+    ran, _ = await bench.said(bench.due("sh -c 'rm file; mkdir a; touch a/b; chmod 0 a'"))
+    assert ran.passed
     assert bench.repo.git("status", "--porcelain") == ""
     assert not (bench.folder / "told").exists()
 
@@ -167,15 +167,15 @@ async def test_what_it_changes_is_thrown_away_and_no_hook_runs(bench: Bench) -> 
     ],
 )
 async def test_a_submission_without_a_commit_that_exists_fails(bench: Bench, revision: str, said: str) -> None:
-    verdict, log = await bench.said(bench.due("true", revision=revision))
-    assert (verdict.passed, verdict.snapshot) == (False, "")
+    ran, log = await bench.said(bench.due("true", revision=revision))
+    assert (ran.passed, ran.snapshot) == (False, "")
     assert log.startswith(said)
 
 
 async def test_a_line_that_cannot_be_split_fails(bench: Bench) -> None:
     """It cannot be written into a Work any more, and may stand in one that is older."""
-    verdict, log = await bench.said(bench.due("sh 'a"))
-    assert not verdict.passed
+    ran, log = await bench.said(bench.due("sh 'a"))
+    assert not ran.passed
     assert "cannot be split into words" in log
 
 
@@ -189,7 +189,7 @@ async def test_what_this_node_cannot_do_says_nothing_about_the_submission(bench:
 async def test_a_log_is_cut_at_its_limit_and_says_so(bench: Bench, tmp_path: Path) -> None:
     checks = Checks(tmp_path / "scratch", tmp_path / "logs", ENVIRONMENT, most_log=1000)
     found = await checks.run(bench.due("sh -c 'head -c 200000 /dev/zero | tr \"\\\\0\" x; exit 1'"))
-    assert isinstance(found, Verdict)
+    assert isinstance(found, Ran)
     assert bench.log(found) == "x" * 1000 + "\n[firm] exit status 1; of its output the first 1000 bytes are kept\n"
 
 
@@ -204,15 +204,15 @@ async def test_its_limit_ends_it_with_everything_that_it_started(bench: Bench) -
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(read)
-        verdict, log = await bench.said(bench.due(f"limit=1 sh -c '{script}'"))
-    assert (verdict.passed, log) == (False, "[firm] ended: it took longer than its limit of 1 seconds\n")
+        ran, log = await bench.said(bench.due(f"limit=1 sh -c '{script}'"))
+    assert (ran.passed, log) == (False, "[firm] ended: it took longer than its limit of 1 seconds\n")
     assert len(pids) == 2
     assert all(map(gone, pids))
 
 
 async def test_what_it_leaves_running_is_ended_when_it_ends(bench: Bench) -> None:
-    verdict, log = await bench.said(bench.due("sh -c 'setsid sleep 1000 > /dev/null 2>&1 & echo $!'"))
-    assert verdict.passed
+    ran, log = await bench.said(bench.due("sh -c 'setsid sleep 1000 > /dev/null 2>&1 & echo $!'"))
+    assert ran.passed
     assert gone(int(log.splitlines()[0]))
 
 
@@ -234,7 +234,7 @@ async def test_two_run_at_the_same_time_and_the_third_waits(bench: Bench) -> Non
     third = trio.Event()
 
     async def run_third() -> None:
-        assert isinstance(await bench.checks.run(bench.due("true")), Verdict)
+        assert isinstance(await bench.checks.run(bench.due("true")), Ran)
         third.set()
 
     async with trio.open_nursery() as nursery:
@@ -258,7 +258,7 @@ async def test_what_a_daemon_that_died_left_behind_is_ended_and_thrown_away(benc
     bench.repo.git("worktree", "add", "-q", "--detach", str(left))
     processes = [await sleeper(f"{bench.folder}/{scratch}/x") for scratch in ("scratch", "scratch2")]
     try:
-        assert isinstance(await bench.checks.run(bench.due("true")), Verdict)
+        assert isinstance(await bench.checks.run(bench.due("true")), Ran)
         assert gone(processes[0].pid)
         assert processes[1].poll() is None
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ from client.protocol.operation import Plane
 from client.protocol.refusals import Code
 from client.protocol.team_run import TakeTeamRun
 from client.protocol.work import Resolution, Work
-from client.protocol.work_asks import AcceptWork, SubmitWork
+from client.protocol.work_asks import AcceptWork, SubmitWork, UpdateWork
 from daemon.inside import Inside
 from providers.fake import running
 from providers.process import process
@@ -156,3 +157,42 @@ async def test_what_a_fenced_supervisor_ran_is_ended_and_run_again_by_the_next(b
     (bench.folder / "again").write_text("")
     async with bench.held():
         assert await bench.results(work, 1) == {"unit": True}
+
+
+class Heard(logging.Handler):
+    """Set once something was logged in these words."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self.words, self.heard = words, trio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.words in record.getMessage():
+            self.heard.set()
+
+
+async def test_a_check_that_was_replaced_while_it_ran_decides_nothing(bench: Bench) -> None:
+    """The new one runs at once and fails; the old one passes later, and that is not recorded."""
+    s, began, go = bench.stage, bench.folder / "began", bench.folder / "go"
+    os.mkfifo(began)
+    os.mkfifo(go)
+    work = await bench.submit(await bench.started(f"unit=sh -c 'echo > {began}; read _ < {go}'"))
+    heard, log = Heard("check unit of work"), logging.getLogger("supervisor.checks")
+    log.addHandler(heard)
+    log.setLevel(logging.INFO)
+    try:
+        async with bench.held():
+            with trio.fail_after(PATIENCE):
+                await trio.Path(began).read_text()
+            update = UpdateWork(
+                work_id=work.id, expected_version=work.version, remove_check="unit", add_checks=["unit=false"]
+            )
+            await works.ann(s).ok(update)
+            assert await bench.results(work, 1) == {"unit": False}
+            with trio.fail_after(PATIENCE):
+                await trio.Path(go).write_text("go\n")
+                await heard.heard.wait()
+            assert [(each.line, each.passed) for each in (await s.shown(work)).checks] == [("unit=false", False)]
+    finally:
+        log.removeHandler(heard)
+        log.setLevel(logging.NOTSET)

@@ -23,6 +23,7 @@ TABLES = {
     "session": "sessions",
     "team": "teams",
     "team-run": "team_runs",
+    "verdict": "verdicts",
     "work": "works",
 }
 #: No row of these is ever found.
@@ -62,6 +63,17 @@ NEVER = {
     "a Work accepted by its owner": """
         SELECT w.id FROM works w JOIN events e ON e.stream = 'work/' || w.id AND e.kind = 'accepted'
         JOIN memberships m ON m.id = w.owner_id WHERE e.actor = 'agent/' || m.agent_member_id""",
+    "a Work accepted without the word of its verifier": """
+        SELECT w.id FROM works w WHERE w.resolution = 'accepted' AND w.verifier_id IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM verdicts v WHERE v.receipt_id = w.receipt_id AND v.outcome = 'passed'
+                        AND v.membership_id = w.verifier_id)""",
+    "a submission verified by who had made an attempt at its Work": """
+        SELECT v.id FROM verdicts v JOIN memberships m ON m.id = v.membership_id
+        JOIN receipts r ON r.id = v.receipt_id JOIN bindings b ON b.work_id = v.work_id AND b.fence <= r.fence
+        JOIN memberships o ON o.id = b.membership_id WHERE o.agent_member_id = m.agent_member_id""",
+    "a verifier of a Work that answers for it": """
+        SELECT w.id FROM works w JOIN memberships v ON v.id = w.verifier_id JOIN memberships o ON o.id = w.owner_id
+        WHERE w.phase <> 'closed' AND v.agent_member_id = o.agent_member_id""",
     "a Work accepted without a submission": """
         SELECT id FROM works WHERE resolution = 'accepted' AND receipt_id IS NULL""",
     "a receipt of an attempt that was not completed": """

@@ -27,7 +27,7 @@ from tests.support.samples_of_runs import ON_STAGE
 
 WRITES = [op for op in OPERATIONS if op.effect is Effect.WRITE]
 BEGINS = [op for op in OPERATIONS if op.effect not in {Effect.READ, Effect.SCAN} and op.name != "node.status"]
-#: Tables of records that have a version.
+#: Tables of records that change.
 KEEPERS = (
     *(
         "agents",

@@ -38,6 +38,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("membership.leave", "membership_id"): "what is left; by that very member or its Host only",
     ("message.send", "team_run_id"): OWN_WHEN_EMPTY,
     ("work.create", "eligible_member_ids"): "who may claim it later; a member names itself or nobody",
+    ("work.create", "verifier_id"): "only a Host names who is to verify; a member is refused",
     ("work.create", "team_run_id"): OWN_WHEN_EMPTY,
 }
 

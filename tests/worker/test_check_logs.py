@@ -29,6 +29,20 @@ def test_what_is_not_here_or_is_another_is_not_shown(tmp_path: Path) -> None:
     assert check_logs.end(tmp_path, digest) is None
 
 
+def test_a_log_is_found_whichever_node_keeps_it(tmp_path: Path) -> None:
+    """One that is spoilt is passed over; so is what cannot be read."""
+    digest = hashlib.sha256(b"one").hexdigest()
+    for name, content in (("a", b"two"), ("c", b"one")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{digest}.log").write_bytes(content)
+    (tmp_path / "b" / f"{digest}.log").mkdir(parents=True)
+    assert check_logs.end(tmp_path, digest) == b"one"
+    assert check_logs.kept(tmp_path / "c") == {digest}
+    check_logs.remove(tmp_path / "c", {digest, "0" * 64})
+    assert (check_logs.kept(tmp_path / "c"), check_logs.end(tmp_path, digest)) == (set(), None)
+    assert check_logs.kept(tmp_path / "nowhere") == set()
+
+
 def test_they_lie_in_the_data_folder_of_the_user(tmp_path: Path) -> None:
     assert check_logs.folder({"XDG_DATA_HOME": str(tmp_path)}) == tmp_path / "firm" / "logs" / "checks"
     assert check_logs.folder({"XDG_DATA_HOME": "relative"}).is_relative_to(Path.home())

@@ -23,8 +23,10 @@ from client.protocol.ids import (
     TeamId,
     TeamRunId,
     UnixMs,
+    VerdictId,
     WorkId,
 )
+from client.protocol.verdict import Verdict, Verification
 from client.protocol.work import ClaimMode, Condition, Phase, Priority, Readiness, Work
 from client.protocol.work_asks import WorkShown
 from client.worker.judge import MOST_ATTEMPTS, Accept, Judgement, Leave, PutOnHold, SendBack, candidate, judge
@@ -63,6 +65,7 @@ WORK = Work(
     created_by="operator",
     created_at=NOW,
     updated_at=NOW,
+    verifier_id=None,
 )
 
 
@@ -140,7 +143,13 @@ def binding(fence: int) -> Binding:
 
 def result(name: str, *, passed: bool) -> CheckResult:
     return CheckResult(
-        receipt_id=ReceiptId("rr1"), name=name, passed=passed, snapshot="tree", log_digest=f"of-{name}", at=NOW
+        receipt_id=ReceiptId("rr1"),
+        name=name,
+        passed=passed,
+        snapshot="tree",
+        log_digest=f"of-{name}",
+        at=NOW,
+        line=f"{name}=make {name}",
     )
 
 
@@ -214,6 +223,65 @@ def test_a_failed_check_is_sent_back_with_its_name_and_the_end_of_its_log() -> N
     assert "assert 1 == 2\ncheck lint failed, log sha256:of-lint; its log is not here" in back.reason
     assert "docs" not in back.reason
     assert len(back.reason) < 2000
+
+
+def test_a_result_of_another_check_under_its_name_is_none() -> None:
+    """The Host replaced the check: neither good nor bad is what the former one said."""
+    for passed in (True, False):
+        seen = shown(checks={"unit": passed})
+        other = attrs.evolve(seen, checks=[attrs.evolve(seen.checks[0], line="unit=make less")])
+        assert judged(other) == Leave("waits for the result of: unit")
+
+
+def verdict(outcome: Verification) -> Verdict:
+    return Verdict(
+        id=VerdictId("v1"),
+        version=1,
+        team_run_id=TeamRunId("r1"),
+        work_id=WorkId("w1"),
+        receipt_id=ReceiptId("rr1"),
+        membership_id=MembershipId("cid"),
+        outcome=outcome,
+        revision=COMMIT,
+        snapshot="tree",
+        reason="x" * 5000 if outcome is Verification.FAILED else "holds",
+        evidence=["log@sha256:1"],
+        created_at=NOW,
+    )
+
+
+def verified(seen: WorkShown, outcome: Verification | None = None) -> WorkShown:
+    """Cid is to verify it, and has said so much."""
+    work = attrs.evolve(seen.work, verifier_id=MembershipId("cid"))
+    return attrs.evolve(seen, work=work, verifier="cid", verdict=verdict(outcome) if outcome else None)
+
+
+def test_a_verdict_is_waited_for_and_then_decides() -> None:
+    """It needs no check and no evidence besides it; a criterion that nobody answered is a person's all the same."""
+    seen = shown(checks={"unit": True})
+    assert judged(verified(seen)) == Leave("waits for the verdict of cid")
+    assert judged(verified(seen, Verification.PASSED)) == Accept(seen.receipts[0])
+    bare = shown(candidate_revision="")
+    assert judged(verified(bare, Verification.PASSED)) == Accept(bare.receipts[0])
+    open_ = shown(answers=("met", "unanswered"))
+    assert isinstance(judged(verified(open_, Verification.PASSED)), Leave)
+
+
+def test_nothing_is_waited_for_that_the_verifier_is_not_asked_before() -> None:
+    """A check without a result is named first; a failed one sends back at once."""
+    assert judged(verified(shown(checks={"unit": None}))) == Leave("waits for the result of: unit")
+    assert isinstance(judged(verified(shown(checks={"unit": False}))), SendBack)
+    assert isinstance(judged(verified(shown(answers=("not_met",)))), SendBack)
+
+
+def test_what_does_not_hold_is_sent_back_as_for_a_failed_check_and_goes_on_hold_as_that_does() -> None:
+    seen = verified(shown(checks={"unit": True}), Verification.FAILED)
+    back = judged(seen)
+    assert isinstance(back, SendBack)
+    assert back.reason.startswith("verified by cid, who says that it does not hold: xxx")
+    assert back.reason.endswith("xxx\nevidence: log@sha256:1")
+    assert len(back.reason) < 2200
+    assert isinstance(judged(verified(shown(attempts=3), Verification.FAILED)), PutOnHold)
 
 
 def test_a_criterion_that_is_not_met_is_sent_back_though_every_check_passed() -> None:

@@ -53,7 +53,7 @@ def _works(works: list[dict[str, Any]], all_of_them: int) -> list[str]:
             work["work_id"],
             standing.marked(standing.word(work, standing.READY if work["ready"] else standing.WAITING)),
             clean(work["title"]),
-            clean(work["owner"]),
+            clean(work["owner"]) + _verified(work),
             ago(work["updated_at"]) + ("" if work["priority"] == "normal" else f", {work['priority']}"),
         )
         for work in works
@@ -61,6 +61,13 @@ def _works(works: list[dict[str, Any]], all_of_them: int) -> list[str]:
     left = all_of_them - len(works)
     more = [f"  and {counted(left, 'more', 'more')}: firm work list shows them"] if left > 0 else []
     return [*columns(rows, 2, "  "), *more]
+
+
+def _verified(work: dict[str, Any]) -> str:
+    """Of a Work in review: who is to say, or has said, whether the submission holds."""
+    if work["phase"] != "review" or not work["verifier"]:
+        return ""
+    return f", {clean(work['verifier'])}: {work['verdict'] or 'to verify'}"
 
 
 def _members(members: list[dict[str, Any]]) -> list[str]:

@@ -91,6 +91,16 @@ def _gates(shown: dict[str, Any]) -> Iterator[str]:
         name, _, command = check.partition("=")
         yield f"  check {clean(name)}: {_answered(last.get('checks', []), 'check', number, name)}"
         yield from block(command, "     ")
+    if work["verifier_id"]:
+        yield f"  verifier {clean(shown['verifier'])} ({work['verifier_id']}): {_verdict(shown['verdict'])}"
+        if shown["verdict"]:
+            yield from block(shown["verdict"]["reason"], "     ")
+            for reference in shown["verdict"]["evidence"]:
+                yield from block(f"evidence, as claimed: {reference}", "     ")
+
+
+def _verdict(verdict: dict[str, Any] | None) -> str:
+    return f"{verdict['outcome']}, {ago(verdict['created_at'])}" if verdict else "nothing said yet"
 
 
 def _answered(answers: list[dict[str, Any]], kind: str, number: int, wanted: str) -> str:
@@ -130,6 +140,11 @@ def _next(shown: dict[str, Any]) -> Iterator[str]:
     elif work["condition"] == "blocked":
         yield f"firm work resume {named} --resolution TEXT"
     elif work["phase"] == "review":
+        if work["verifier_id"] and shown["verdict"] is None:
+            commit = json.loads(shown["receipts"][-1]["body"]).get("candidate_revision")
+            revision = f" --revision {clean(commit)}" if commit else ""
+            said = f"--receipt-id {work['receipt_id']}{revision} --outcome … --reason TEXT"
+            yield f"firm member work verify {named} {said}"
         yield f"firm work accept {named} --receipt-id {work['receipt_id']}"
         yield f"firm work request-changes {named} --reason TEXT"
     elif work["phase"] == "active":

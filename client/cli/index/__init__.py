@@ -1,6 +1,6 @@
 """Generated from the operation table by ``.ci/generate``; do not edit."""
 
-DIGEST = '47b2abc59e7ba413'
+DIGEST = 'cb73e9aeedf1401e'
 
 # noun: help
 NOUNS = {
@@ -42,7 +42,7 @@ CODES = {
     'FILE_EXISTS': (1, 'never', 'A file of that name exists and is not overwritten.'),
     'FILE_UNUSABLE': (1, 'reread', 'The path cannot be used as asked.'),
     'FRAME_TOO_LARGE': (2, 'never', 'The request is larger than a frame may be.'),
-    'GATE_NOT_PASSED': (1, 'reread', 'A named check has no passing result for this submission.'),
+    'GATE_NOT_PASSED': (1, 'reread', 'A named check or the verifier has not passed this submission.'),
     'HOST_REQUIRED': (1, 'reread', 'An active team needs exactly one active Host.'),
     'IDEMPOTENCY_KEY_REUSED': (1, 'never', 'The key was used for another request.'),
     'INTERNAL': (1, 'same', 'The daemon failed; its log says where.'),
