@@ -293,7 +293,7 @@ def _move_place(tx: Tx, call: Call, ask: PlaceChange, cause: PlaceCause) -> Memb
         return _session_live(session)
     if cause is PlaceCause.RETIRE and (live := _live_in(tx, place)):
         lifted_by = (
-            f"its lost attempt is reviewed first, with work recover; see what it is: firm work show --work-id {live}"
+            f"look at its lost attempt: firm work show --work-id {live}; then say what you found: firm recover {live}"
         )
         return Refusal(code=Code.WORK_BINDING_LIVE, about=f"work/{live}", lifted_by=lifted_by)
     return MEMBER_RUNS.change(tx, place, kind=cause.value, actor=call.actor, at=call.now, **changes)
