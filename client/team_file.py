@@ -43,6 +43,13 @@ TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
             Field("project", str, "the folder it works in, seen from this file; that of the file when absent"),
             Field("description", str, "what the team is for"),
             Field("objective", str, "what this run is to reach"),
+            Field(
+                "when_done",
+                str,
+                "once every Work is closed: stay, so that its members run until firm down, or end, with all of them; "
+                "stay when absent",
+                choices=("stay", "end"),
+            ),
         ),
     ),
     "member": (
@@ -105,13 +112,14 @@ class Work:
 
 @attrs.frozen(kw_only=True)
 class TeamFile:
-    """``works`` stand so that each comes after those that it needs."""
+    """``works`` stand so that each comes after those that it needs. With ``ends`` the run is over after the last."""
 
     name: str
     host: str
     project: str
     description: str
     objective: str
+    ends: bool
     members: list[Member]
     works: list[Work]
 
@@ -149,6 +157,7 @@ class _Reader:
             project=team.get("project", "."),
             description=team.get("description", ""),
             objective=team.get("objective", ""),
+            ends=team.get("when_done") == "end",
             members=members,
             works=self._ordered(works),
         )
