@@ -61,7 +61,7 @@ TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
             Field("description", str, "what it is for"),
             Field("model", str, "which model it prefers"),
             Field("workspace", str, "where it works", choices=("worktree", "shared")),
-            Field("ceiling", str, "the most it may be allowed", choices=_CEILINGS),
+            Field("ceiling", str, "the most it may be allowed; recorded, not enforced yet", choices=_CEILINGS),
         ),
     ),
     "work": (

@@ -14,7 +14,7 @@ NOT_BUILT = [
     "cycles: nothing is typed into a member's terminal, so mail waits until the member asks for it",
     "the verifier, a member that judges a submission after its checks; firm attach --type; firm doctor",
     "Role Fabric: plans, reducer, certification",
-    "ownership lanes and confinement",
+    "ownership lanes and confinement: a ceiling is recorded in each session, and no process is held to it",
     "MCP, HTTP and console",
     "a second machine",
 ]
