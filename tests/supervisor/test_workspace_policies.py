@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import trio
 
 from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import Seat
@@ -39,7 +40,7 @@ async def test_a_staged_workspace_is_refused_and_no_other_is_given_for_it(tmp_pa
     assert isinstance(found, Refusal)
     assert (found.code, found.about) == (Code.LAUNCH_DENIED, "agent/kiwi")
     assert "not built" in found.lifted_by
-    assert list(tmp_path.iterdir()) == []
+    assert not await trio.Path(tmp_path / "base").exists()
 
 
 async def test_a_worktree_is_the_members_own_and_what_is_shared_is_the_projects(tmp_path: Path) -> None:
