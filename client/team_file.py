@@ -43,6 +43,13 @@ TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
             Field("project", str, "the folder it works in, seen from this file; that of the file when absent"),
             Field("description", str, "what the team is for"),
             Field("objective", str, "what this run is to reach"),
+            Field(
+                "when_done",
+                str,
+                "once every Work is closed: stay, so that its members run until firm down, or end, with all of them; "
+                "stay when absent",
+                choices=("stay", "end"),
+            ),
         ),
     ),
     "member": (
@@ -54,7 +61,7 @@ TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
             Field("description", str, "what it is for"),
             Field("model", str, "which model it prefers"),
             Field("workspace", str, "where it works", choices=("worktree", "shared")),
-            Field("ceiling", str, "the most it may be allowed", choices=_CEILINGS),
+            Field("ceiling", str, "the most it may be allowed; recorded, not enforced yet", choices=_CEILINGS),
         ),
     ),
     "work": (
@@ -107,13 +114,14 @@ class Work:
 
 @attrs.frozen(kw_only=True)
 class TeamFile:
-    """``works`` stand so that each comes after those that it needs."""
+    """``works`` stand so that each comes after those that it needs. With ``ends`` the run is over after the last."""
 
     name: str
     host: str
     project: str
     description: str
     objective: str
+    ends: bool
     members: list[Member]
     works: list[Work]
 
@@ -151,6 +159,7 @@ class _Reader:
             project=team.get("project", "."),
             description=team.get("description", ""),
             objective=team.get("objective", ""),
+            ends=team.get("when_done") == "end",
             members=members,
             works=self._ordered(works),
         )

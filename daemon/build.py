@@ -14,7 +14,8 @@ NOT_BUILT = [
     "cycles: nothing is typed into a member's terminal, so mail waits until the member asks for it",
     "the verifier, a member that judges a submission after its checks; firm attach --type; firm doctor",
     "Role Fabric: plans, reducer, certification",
-    "ownership lanes and confinement",
+    "staged workspaces, and archiving a worktree: a member has a worktree of its own or the project's folder",
+    "ownership lanes and confinement: a ceiling is recorded in each session, and no process is held to it",
     "MCP, HTTP and console",
     "a second machine",
 ]

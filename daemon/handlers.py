@@ -100,6 +100,7 @@ HANDLERS: Mapping[str, Handler] = {
     "team-run.create": team_run.create,
     "team-run.drain": team_run.drain,
     "team-run.due": board.due,
+    "team-run.finish": team_run.finish,
     "team-run.list": team_run.list_,
     "team-run.resume": team_run.resume,
     "team-run.show": team_run.show,

@@ -14,7 +14,7 @@ from pathlib import Path
 from client import check_logs
 from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import Seat
-from client.protocol.refusals import Refusal
+from client.protocol.refusals import Code, Refusal
 from providers import launcher
 from providers.profiles import PROFILES
 from providers.tmux.provider import Tmux
@@ -75,6 +75,12 @@ def _data(own: Mapping[str, str]) -> Path:
 
 async def _folder(workspaces: Workspaces, base: Path, seat: Seat) -> Path | Refusal:
     root = Path(seat.root)
+    if seat.workspace is WorkspacePolicy.STAGED:
+        lifted_by = (
+            f"staged workspaces are not built; give it another: firm agent update {seat.agent_member_id}"
+            " --expected-version N --workspace worktree"
+        )
+        return Refusal(code=Code.LAUNCH_DENIED, about=f"agent/{seat.agent_member_id}", lifted_by=lifted_by)
     if seat.workspace is WorkspacePolicy.SHARED or not seat.in_git:
         found = await workspaces.shared(root)
     else:

@@ -105,6 +105,14 @@ def unclosed(tx: Tx, run_id: TeamRunId, limit: int = 10_001) -> list[Work]:
     return WORKS.many(tx, _UNCLOSED, run_id=run_id, limit=limit)
 
 
+_ANY_UNCLOSED = sql("SELECT EXISTS (SELECT 1 FROM works WHERE team_run_id = :run_id AND phase <> 'closed')")
+
+
+def any_unclosed(tx: Tx, run_id: TeamRunId) -> bool:
+    """Also those that do not decode."""
+    return bool(tx.value(_ANY_UNCLOSED, run_id=run_id))
+
+
 _NOT_BEGUN = WORKS.select("""
     WHERE owner_id = :owner_id AND phase = 'open' AND NOT EXISTS
         (SELECT 1 FROM bindings b WHERE b.work_id = works.id AND b.custody IN ('claimed', 'orphaned_unverified'))

@@ -16,7 +16,7 @@ from client.protocol.event import WaitForEvent
 from client.protocol.ids import TeamRunId
 from client.protocol.operation import Node
 from client.protocol.refusals import ROWS, Code, Refusal, Retry
-from client.protocol.team_run import TakeTeamRun
+from client.protocol.team_run import FinishTeamRun, TakeTeamRun
 from supervisor.checks import check
 from supervisor.controls import control
 from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Check, Control, Open, decide
@@ -60,7 +60,9 @@ async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, 
         actions = decide(
             seen, profiles=profiles, busy=desk.busy if desk else (), failures=desk.failures if desk else {}
         )
-        faults = 0
+        if seen.finishes and await _finish(node, run_id, sup_gen):
+            continue
+        faults = int(seen.finishes)
         for action in actions:
             if isinstance(action, Admit):
                 faults += not await _admit(node, action.due, sup_gen)
@@ -113,6 +115,14 @@ async def _act(desk: Desk, action: Action) -> None:
     finally:
         desk.busy.discard(action.busy)
         desk.stirred.set()
+
+
+async def _finish(node: Node, run_id: TeamRunId, sup_gen: int) -> bool:
+    """Whether the end of a run went on: its sessions were asked to end, which comes back as controls, or it is over."""
+    done = await node.ask(FinishTeamRun(team_run_id=run_id, sup_gen=sup_gen))
+    if isinstance(done, Refusal):
+        log.info("not finished run=%s: %s, %s", run_id, done.code, done.lifted_by)
+    return not isinstance(done, Refusal)
 
 
 async def _admit(node: Node, due: Due, sup_gen: int) -> bool:

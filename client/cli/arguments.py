@@ -38,8 +38,10 @@ SHORT = {"-f": "--follow", "-n": "--lines"}
 #: Kinds of a flag that has no value. With one that stands ``instead``, nothing else has to be given.
 SWITCHES = {"bool", "switch", "instead"}
 _SHOWN = 40
-#: What may be left out, and still is what a command begins with: ``firm up FILE``, ``firm down RUN``.
-_BEGINS = ("file", "run")
+#: What may be left out, and still is what a command begins with: ``firm up FILE``, ``firm recover WORK``.
+_BEGINS = ("file", "work", "effect")
+#: A text that may stand without its flag behind what a command begins with: ``firm send MEMBER TEXT``.
+TEXT = "text"
 _DIGITS = 19
 
 
@@ -143,7 +145,7 @@ def leading(fields: tuple[Field, ...]) -> Field | None:
 
 
 def _stand(command: str, fields: tuple[Field, ...], given: dict[str, object], words: list[str]) -> None:
-    """Add the words that have no flag: one at most, for the field that may stand without."""
+    """Add the words that have no flag: for the field that may stand without, then for the text behind it."""
     if not words:
         return
     first = leading(fields)
@@ -152,6 +154,10 @@ def _stand(command: str, fields: tuple[Field, ...], given: dict[str, object], wo
     if first[0] in given:
         raise Usage(f"{first[1]} is given twice", f"give {first[1]} once")
     given[first[0]] = _value(first, words[0])
+    behind = next((field for field in fields if field[2] == TEXT and field[0] not in given), None)
+    if behind is not None and len(words) > 1:
+        given[behind[0]] = _value(behind, words[1])
+        words = [words[0], *words[2:]]
     if len(words) > 1:
         both = f"{first[1]} is {quoted(words[0])} already"
         raise Usage(f"{quoted(words[1])} is one word too many: {both}", f"quote what has spaces; see {command} --help")
@@ -194,7 +200,7 @@ def body(fields: tuple[Field, ...], given: dict[str, object]) -> dict[str, objec
         value = given.get(name)
         if path and (value is not None or (path == "folder" and required)):
             made[name] = absolute(str("." if value is None else value))
-        elif value == "-" and kind == "str" and not choices and not many:
+        elif value == "-" and kind in {"str", TEXT} and not choices and not many:
             if read:
                 raise Usage(f"{read} and {flag} are both -", "only one text can be read from standard input")
             read, made[name] = flag, _standard_input(flag)

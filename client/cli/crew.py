@@ -11,13 +11,25 @@ from typing import Any
 from client import paths
 from client.cli import ask as door
 from client.cli import say
-from client.cli.arguments import Usage
+from client.cli.arguments import Field, Usage, listing, near
 from client.cli.index import DIGEST
 
 #: Seconds in which a daemon that went away is looked for again: it may be starting anew.
 _AWAY = 30.0
 _GOING_ON = ("planned", "running", "draining")
 
+
+IN_RUN: Field = (
+    "team_run_id",
+    "--team-run-id",
+    "str",
+    False,
+    "",
+    None,
+    False,
+    "",
+    "the run or its team, where several go on",
+)
 
 #: What the file says otherwise, in words, and what makes it so.
 Change = tuple[str, Callable[[], object]]
@@ -75,14 +87,50 @@ class Node:
 
     def run(self, wanted: str) -> Any:
         """The run that is named by its id or its team's name, or the only one that goes on. Raises ``Usage``."""
-        teams = {team["id"]: team["name"] for team in self.every("team.list")}
-        runs = [run for run in self.every("team-run.list") if run["state"] in _GOING_ON]
-        fits = [run for run in runs if wanted in {"", run["id"], run["team_id"], teams.get(run["team_id"])}]
+        fits = self.runs(wanted)
         if len(fits) == 1:
             return fits[0]
-        shown = ", ".join(f"{run['id']} of {teams.get(run['team_id'])}" for run in runs) or "no run goes on"
-        what = f"no run that goes on is {wanted!r}" if wanted and not fits else "which run is not clear"
-        raise Usage(what if runs else "no run goes on", f"say which: {shown}" if runs else "start one: firm up FILE")
+        raise Usage("which run is not clear", f"say which: {self.named(fits)}")
+
+    def runs(self, wanted: str = "") -> list[Any]:
+        """The runs that go on, or those of them that the id or the team's name fits; one at least, or ``Usage``."""
+        teams = self._teams()
+        runs = [run for run in self.every("team-run.list") if run["state"] in _GOING_ON]
+        fits = [run for run in runs if wanted in {"", run["id"], run["team_id"], teams.get(run["team_id"])}]
+        if not runs:
+            raise Usage("no run goes on", "start one: firm up FILE")
+        if not fits:
+            raise Usage(f"no run that goes on is {wanted!r}", f"say which: {self.named(runs)}")
+        return fits
+
+    def named(self, runs: list[Any]) -> str:
+        """Runs as one says them: id and team."""
+        teams = self._teams()
+        return ", ".join(f"{run['id']} of {teams.get(run['team_id'])}" for run in runs)
+
+    def _teams(self) -> dict[str, str]:
+        return {team["id"]: team["name"] for team in self.every("team.list")}
+
+    def place(self, name: str, wanted: str = "") -> tuple[Any, Any]:
+        """The run that goes on in which a member of that name, or of that id, takes part, and its place there.
+        Raises ``Usage``.
+        """
+        fits: list[tuple[Any, Any]] = []
+        known: set[str] = set()
+        for run in self.runs(wanted):
+            for each in self.ask("team-run.show", team_run_id=run["id"])["members"]:
+                known.add(each["name"])
+                if name in {each["name"], each["member_run"]["agent_member_id"]}:
+                    fits.append((run, each))
+        if len(fits) == 1:
+            return fits[0]
+        if fits:
+            raise Usage(
+                f"{name!r} takes part in several runs", f"--team-run-id: {self.named([run for run, _ in fits])}"
+            )
+        meant = near(name, sorted(known))
+        hint = f"did you mean {meant}? They are" if meant else "say one of them"
+        raise Usage(f"nobody called {name!r} takes part in a run that goes on", f"{hint}: {', '.join(sorted(known))}")
 
     def session(self, name: str) -> Any:
         """The session of the member of that name in a run that goes on. Raises ``Usage``."""
@@ -130,3 +178,25 @@ def same_key(what: str, body: dict[str, Any], number: int) -> str:
     """The same for whoever saw the same: ``number`` counts what there was before."""
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
     return f"up {what} {number} {digest}"
+
+
+def optional(field: Field) -> Field:
+    """The same, where what is missing is asked for later."""
+    return (*field[:3], False, *field[4:])
+
+
+def choices(fields: tuple[Field, ...], name: str) -> str:
+    """A flag with what can be said with it, as one line says it; nothing of it is assumed."""
+    (field,) = (field for field in fields if field[0] == name)
+    return f"{field[1]} {listing(field[5]) if field[5] else 'TEXT'}"
+
+
+def one_of(found: list[Any], named: str, what: str) -> Any:
+    """The one that somebody named, by a value of its ``names``. Raises ``Usage`` with those that there are."""
+    fits = [each for each in found if named in each["names"]]
+    if len(fits) == 1:
+        return fits[0]
+    shown = "; ".join(f"{each['id']}, {each['says']}" for each in fits or found)
+    if fits:
+        raise Usage(f"{named!r} names several {what}", f"say which by its id: {shown}")
+    raise Usage(f"no {what} is {named!r}", f"there is: {shown}" if shown else "there is none; nothing has to be done")

@@ -48,17 +48,46 @@ def _line(board: Any) -> str:
     return ", ".join(said) + alarm
 
 
-def outcome(node: Node, run_id: str, *, as_json: bool) -> int:
-    """What became of every Work; 0 when all were accepted."""
+class End:
+    """How a run ended that was told to: its state, and which processes below our terminals are still there."""
+
+    def __init__(self, state: str, left: list[int]) -> None:
+        self.state = state
+        self.left = left
+
+    @classmethod
+    def of(cls, node: Node, run_id: str) -> End:
+        """Once its supervisor has proven its members ended, or could not in time."""
+        from client.cli.by_hand.down import SECONDS, sweep
+
+        node.wait(f"team-run:{run_id}.state=completed", SECONDS)
+        state = str(node.ask("team-run.show", team_run_id=run_id)["run"]["state"])
+        return cls(state, sweep(node))
+
+    @property
+    def proven(self) -> bool:
+        return self.state in {"completed", "cancelled"} and not self.left
+
+    def said(self, run_id: str) -> str:
+        if self.proven:
+            return f"Run {run_id} is {self.state}, and its members have ended."
+        below = f"; still below our terminals: {', '.join(map(str, self.left))}" if self.left else ""
+        return f"Run {run_id} is {self.state}, not every member is proven ended{below}; end them: firm down {run_id}"
+
+
+def outcome(node: Node, run_id: str, end: End | None, *, as_json: bool) -> int:
+    """What became of every Work; 0 when all were accepted, and the members are proven ended where they had to."""
     works = node.every("work.list", team_run_id=run_id)
     good = all(work["resolution"] == "accepted" for work in works)
+    status = 0 if good and (end is None or end.proven) else 1
     if as_json:
         found = [{"id": w["id"], "title": w["title"], "resolution": w["resolution"]} for w in works]
-        say.out(say.dumps({"run": run_id, "accepted": good, "works": found}))
-        return 0 if good else 1
+        whole = {"run": run_id, "accepted": good, "works": found}
+        say.out(say.dumps(whole if end is None else {**whole, "state": end.state, "left": end.left}))
+        return status
     say.out("")
     for work in works:
         say.out(f"  {work['resolution'] or work['phase']:<10} {work['title']}")
-    end = "Every Work was accepted." if good else "Not every Work was accepted."
-    say.out(f"{end} The members still run; end them: firm down {run_id}")
-    return 0 if good else 1
+    members = end.said(run_id) if end else f"The members still run; end them: firm down {run_id}"
+    say.out(f"{'Every Work was accepted.' if good else 'Not every Work was accepted.'} {members}")
+    return status

@@ -56,6 +56,9 @@ BY_HAND = {
     ("interrupt", ""): ("member", "Interrupt what a member does now."),
     ("close", ""): ("member", "End a member's process and close its place."),
     ("reopen", ""): ("member", "Take a closed member back."),
+    ("send", ""): ("send", "Send a member a message, as the Host of its team."),
+    ("recover", ""): ("recover", "Say what a lost attempt left behind, and open its Work again."),
+    ("resolve", ""): ("resolve", "Decide what was done to a process and could not be read back."),
     ("completion", ""): ("completion", "Print the shell completion for bash, zsh or fish."),
 }
 #: Those of them that are one word.
@@ -66,6 +69,7 @@ _OFTEN = {
     "up FILE, down, ps": "Start a team file, end its run, see who runs.",
     "attach, logs NAME": "Look at the terminal of a member; print it.",
     "interrupt, close, reopen": "A member by its name: what it does; its process.",
+    "send, recover, resolve": "Mail to a member; what was lost; what is not known.",
     "board, inbox, watch, wait": "Where a run stands; mail; what happens.",
 }
 _HELP = {"-h", "--help", "help"}

@@ -6,14 +6,14 @@ import os
 import textwrap
 from collections.abc import Mapping
 
-from client.cli.arguments import KEY, SHORT, SWITCHES, Field, leading, listing
+from client.cli.arguments import KEY, SHORT, SWITCHES, TEXT, Field, leading, listing
 
 _METAVAR = {"int": "N", "float": "X"}
 
 
 def whole(often: Mapping[str, str], nouns: Mapping[str, str]) -> str:
     """``firm --help``: one screen of 24 lines, what is typed every day first."""
-    lines = ["firm: durable teams of coding agents on one machine.", "", *_rows(often), ""]
+    lines = ["firm: durable teams of coding agents on one machine.", "", *_rows(often)]
     lines += ["Everything: firm NOUN VERB [arguments] [--json]", *_rows(nouns)]
     lines += ["firm NOUN --help lists its verbs, firm NOUN VERB --help their arguments."]
     return "\n".join([*lines, "Exit: 0 done, 1 refused, 2 usage, 3 ask again, 4 no daemon, 5 needs recovery."])
@@ -48,7 +48,8 @@ def signature(command: str, fields: tuple[Field, ...]) -> str:
     words = [command]
     if first is not None:
         words.append(f"[{first[0].upper()}]" if first[7] == "folder" or not first[3] else first[0].upper())
-    words += [f"{f[1]} {_metavar(f)}" for f in fields if f[3] and f is not first and f[7] != "folder"]
+    words += [f[0].upper() for f in fields if f[2] == TEXT]
+    words += [f"{f[1]} {_metavar(f)}" for f in fields if f[3] and f is not first and f[7] != "folder" and f[2] != TEXT]
     return " ".join(words)
 
 
@@ -77,7 +78,7 @@ def _metavar(field: Field) -> str:
 
 def _left(field: Field, first: Field | None) -> str:
     _, flag, kind, *_ = field
-    if field is first:
+    if field is first or kind == TEXT:
         return field[0].upper()
     short = next((f"{s}, " for s, long in SHORT.items() if long == flag), "")
     if kind == "bool":
@@ -87,10 +88,11 @@ def _left(field: Field, first: Field | None) -> str:
 
 def _right(field: Field, first: Field | None) -> str:
     _, flag, _, required, default, choices, many, path, text = field
-    parts = [text, f": {listing(choices)}" if choices else "", f"; also {flag}" if field is first else ""]
+    stands = field is first or field[2] == TEXT
+    parts = [text, f": {listing(choices)}" if choices else "", f"; also {flag}" if stands else ""]
     if path == "folder":
         parts.append(" (default: the current folder)")
-    elif required and field is not first:
+    elif required and not stands:
         parts.append("; required")
     elif default not in (None, "", (), False):
         parts.append(f" (default {default})")

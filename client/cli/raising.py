@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from client.cli.arguments import Usage
-from client.cli.crew import Change, Node, same_key
+from client.cli.crew import Change, Node, Refused, same_key
 from client.cli.works_of import Works
 from client.team_file import ME, Member, TeamFile
 
@@ -67,8 +67,12 @@ class Raising:
         for member in self._file.members:
             self._member(team, member)
         self._go(team)
+        if self._file.ends and _ends(self.run):
+            return
         self._places()
         self._works.make(self.run["id"], self._agents, self._memberships)
+        if self._file.ends:  # now that all Works are there, so that the last of them is the last
+            self.run = _told_to_end(self._node, self.run)
 
     # --- agents ---
 
@@ -176,7 +180,8 @@ class Raising:
         else:
             body = {"team_id": team["id"], "objective": self._file.objective}
             self.run = self._node.ask("team-run.create", same_key("run", body, number), **body)
-        if (verb := {"planned": "start", "draining": "resume"}.get(self.run["state"])) is not None:
+        verb = {"planned": "start", "draining": "resume"}.get(self.run["state"])
+        if verb is not None and not (self._file.ends and _ends(self.run)):
             body = {"team_run_id": self.run["id"], "expected_version": self.run["version"]}
             self.run = self._node.ask(f"team-run.{verb}", same_key(verb, body, 0), **body)
             self._tell(f"run {self.run['id']}")
@@ -193,6 +198,24 @@ class Raising:
             elif place["coordination"] == "closed":
                 body = {"member_run_id": place["id"], "expected_version": place["version"]}
                 self._node.ask("member-run.reopen", same_key("reopen", body, 0), **body)
+
+
+def _ends(run: Any) -> bool:
+    """Whether its members are being ended, as it was told: nothing is taken back then."""
+    return bool(run["completing"] and run["state"] == "draining")
+
+
+def _told_to_end(node: Node, run: Any) -> Any:
+    """The run, once somebody has told it to complete with its last Work."""
+    while not run["completing"] and run["state"] in _GOING_ON:
+        body = {"team_run_id": run["id"], "expected_version": run["version"], "when_closed": True}
+        try:
+            run = node.ask("team-run.complete", same_key("complete", body, 0), **body)
+        except Refused as why:
+            if why.refusal["code"] not in {"INVALID_STATE_TRANSITION", "VERSION_CONFLICT"}:
+                raise
+            run = node.ask("team-run.show", team_run_id=run["id"])["run"]
+    return run
 
 
 _ME = Member(name=ME, profile="me")

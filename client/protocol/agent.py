@@ -22,7 +22,7 @@ class AgentStatus(enum.StrEnum):
 
 
 class Ceiling(enum.StrEnum):
-    """The most a session of this member may ever be allowed."""
+    """The most a session of this member may ever be allowed. Recorded in each session; nothing enforces it yet."""
 
     READ_ONLY = "read_only"
     WORKSPACE_WRITE = "workspace_write"
@@ -76,7 +76,7 @@ class CreateAgent(Request[AgentMember]):
     profile: Annotated[str, "which program runs it", LINE] = "external"
     model: Annotated[str, "which model it prefers", LABEL] = ""
     workspace: Annotated[WorkspacePolicy, "where it works"] = WorkspacePolicy.WORKTREE
-    ceiling: Annotated[Ceiling, "the most it may be allowed"] = Ceiling.WORKSPACE_WRITE
+    ceiling: Annotated[Ceiling, "the most it may be allowed; recorded, not enforced yet"] = Ceiling.WORKSPACE_WRITE
 
 
 @attrs.frozen(kw_only=True)

@@ -190,7 +190,7 @@ class Seat:
 @attrs.frozen(kw_only=True)
 class DueList:
     """``seq`` is what was committed when this was looked at: wait for more behind it. ``controls`` are what somebody
-    asked for and nobody settled.
+    asked for and nobody settled. A run that ``finishes`` was told to complete, and its supervisor goes on with it.
     """
 
     items: list[Due]
@@ -199,6 +199,7 @@ class DueList:
     sup_gen: SupGen
     seq: int
     checks: list[DueCheck] = attrs.Factory(list)
+    finishes: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import attrs
 
+from client.protocol.agent import Ceiling
 from client.protocol.ids import (
     AgentMemberId,
     AgentMemberRef,
@@ -69,7 +70,7 @@ class Liveness(enum.StrEnum):
 @attrs.frozen(kw_only=True)
 class AgentSession:
     """One incarnation of a member in a run. ``pid``, ``start_ticks`` and ``boot_id`` prove its process; 0 and empty
-    until it was proven.
+    until it was proven. ``ceiling`` is that of its member when it was opened, and stays; no process is held to it yet.
     """
 
     id: SessionId
@@ -91,6 +92,7 @@ class AgentSession:
     created_at: UnixMs
     updated_at: UnixMs
     closed_at: UnixMs | None
+    ceiling: Ceiling
 
 
 class CapabilityState(enum.StrEnum):

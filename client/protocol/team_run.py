@@ -35,7 +35,9 @@ class TeamRunState(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class TeamRun:
-    """``recovery`` is a condition beside the state: why the run needs somebody, empty when it does not."""
+    """``recovery`` is a condition beside the state: why the run needs somebody, empty when it does not. A run that is
+    ``completing`` was told to: its supervisor does it, once every Work is closed and its sessions have ended.
+    """
 
     id: TeamRunId
     version: int
@@ -48,6 +50,7 @@ class TeamRun:
     created_at: UnixMs
     updated_at: UnixMs
     ended_at: UnixMs | None
+    completing: bool = False
 
 
 class Coordination(enum.StrEnum):
@@ -147,10 +150,22 @@ class ResumeTeamRun(Request[TeamRun]):
 
 @attrs.frozen(kw_only=True)
 class CompleteTeamRun(Request[TeamRun]):
-    """Complete a run; refused while one of its Works is not closed."""
+    """Complete a run; refused while one of its Works is not closed.
+
+    Sessions that it drives are ended first: it drains until then, and is completed when all were proven ended.
+    """
 
     team_run_id: Annotated[TeamRunId, "the run", ID]
     expected_version: Annotated[int, "version last read", VERSION]
+    when_closed: Annotated[bool, "while a Work is not closed, wait for that instead of refusing"] = False
+
+
+@attrs.frozen(kw_only=True)
+class FinishTeamRun(Request[TeamRun]):
+    """Go on with the end of a run that was told to complete: its sessions are asked to end, then it is completed."""
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+    sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
 
 
 @attrs.frozen(kw_only=True)
@@ -247,7 +262,7 @@ OPERATIONS = (
         CompleteTeamRun,
         planes=HOST_OR_OPERATOR,
         effect=_W,
-        refuses=(*_MOVE, Code.SESSION_LIVE, Code.WORK_NOT_CLOSED),
+        refuses=(*_MOVE, Code.WORK_NOT_CLOSED),
     ),
     Operation(
         "team-run.create",
@@ -257,6 +272,19 @@ OPERATIONS = (
         refuses=(*_FIND, Code.INVALID_STATE_TRANSITION, Code.NAME_AMBIGUOUS),
     ),
     Operation("team-run.drain", DrainTeamRun, planes=HOST_OR_OPERATOR, effect=_W, refuses=_MOVE),
+    Operation(
+        "team-run.finish",
+        FinishTeamRun,
+        planes=SUPERVISOR,
+        effect=_W,
+        refuses=(
+            *_FIND,
+            Code.INVALID_STATE_TRANSITION,
+            Code.SUPERVISOR_GENERATION_FENCED,
+            Code.TEAM_RUN_NOT_OPEN,
+            Code.WORK_NOT_CLOSED,
+        ),
+    ),
     Operation(
         "team-run.list",
         ListTeamRuns,

@@ -11,11 +11,9 @@ import hashlib
 import io
 import json
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -38,7 +36,7 @@ NEITHER = (
 
 @attrs.frozen(kw_only=True)
 class Program:
-    """``argv`` of a command that reads ``stdin``, or a ``script`` that is written down and run."""
+    """``argv`` of a command that reads ``stdin``, or a ``script`` that is run as one."""
 
     argv: tuple[str, ...] = ()
     stdin: bytes = b""
@@ -158,7 +156,7 @@ async def run(  # noqa: PLR0913 — what a program is given
         return NotStarted(f"its log {log} cannot be written: {error.strerror or error}")
     with file:
         output = _Output(file, screen, most)
-        async with _argv(program) as argv:
+        with _argv(program) as (argv, needed):
             try:
                 process = await trio.lowlevel.open_process(
                     argv,
@@ -166,6 +164,7 @@ async def run(  # noqa: PLR0913 — what a program is given
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
+                    pass_fds=needed,
                     env=dict(env),
                     cwd=folder,
                 )
@@ -181,26 +180,27 @@ def _open(log: Path) -> io.FileIO:
     return io.FileIO(fd, "wb")
 
 
-@contextlib.asynccontextmanager
-async def _argv(program: Program) -> AsyncIterator[list[str]]:
-    """The words to run. A script lies in a folder of its own until the program has ended."""
+@contextlib.contextmanager
+def _argv(program: Program) -> Iterator[tuple[list[str], tuple[int, ...]]]:
+    """The words to run, and what they need open. A script is a file without a name: a worker that is killed leaves
+    nothing behind of it.
+    """
     if not program.script:
-        yield list(program.argv)
+        yield list(program.argv), ()
         return
-    folder = await trio.to_thread.run_sync(_written, program.script)
+    fd = _written(program.script)
     try:
-        yield [str(folder / "script")]
+        yield [f"/proc/self/fd/{fd}"], (fd,)
     finally:
-        with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(shutil.rmtree, folder)
+        os.close(fd)
 
 
-def _written(script: bytes) -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="firm-work-"))
-    path = folder / "script"
-    path.touch(mode=0o700)
-    path.write_bytes(script)
-    return folder
+def _written(script: bytes) -> int:
+    with os.fdopen(os.memfd_create("firm-script"), "wb") as file:
+        file.write(script)
+        file.flush()
+        # Only to be read: what somebody may still write to is not executed.
+        return os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY | os.O_CLOEXEC)
 
 
 async def _to_its_end(process: trio.Process, stdin: bytes, output: _Output, grace: float) -> int:

@@ -43,8 +43,7 @@ def admits(unsettled: Sequence[RuntimeEffect], kind: EffectKind) -> Refusal | No
                 about=f"effect/{effect.id}",
                 lifted_by=f"wait for it: firm wait effect:{effect.id}.state=settled"
                 if effect.state is EffectState.PREPARED
-                else f"find out what it did: firm effect resolve {effect.id} --expected-version {effect.version}"
-                " --finding keep --reason TEXT",
+                else f"find out what it did, then say it: firm resolve {effect.id}",
             )
     return None
 

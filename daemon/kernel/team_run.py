@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Collection
 
 from client.protocol.refusals import Code, Refusal
 from client.protocol.team_run import Coordination, MemberRun, TeamRun, TeamRunState
@@ -66,6 +67,24 @@ def takes_claims(run: TeamRun) -> Refusal | None:
 def goes_on(run: TeamRun) -> Refusal | None:
     """Why a run that has ended takes no session and no member, or None."""
     return None if run.state not in _OVER else _not_open(run, "not ended")
+
+
+def told(run: TeamRun) -> Refusal | None:
+    """Why a supervisor does not end this run, or None."""
+    if run.completing:
+        return None
+    lifted_by = "nobody told it to complete; its Host or the operator does"
+    return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"team-run/{run.id}", lifted_by=lifted_by)
+
+
+def finishes(run: TeamRun, *, unclosed: bool, driven: Collection[MemberRun]) -> bool:
+    """Whether a supervisor goes on with the end of this run now: it was told to, and its Works are closed.
+
+    ``driven`` are the places whose sessions it drives. One that is closed was asked to end: that is under way, or it
+    failed and is a person's to look at.
+    """
+    asked = all(place.coordination is not Coordination.ACTIVE for place in driven)
+    return run.completing and not unclosed and not (driven and asked)
 
 
 def _not_open(run: TeamRun, wanted: str) -> Refusal:

@@ -111,7 +111,7 @@ _SAID = {
         "orphaned/{work}/{fence}/{incident}",
         "work/{work}",
         "the attempt fence={fence} at {title!r} was lost: {reason}",
-        "see what it left behind, then review it with work recover: firm work show --work-id {work}",
+        "see what it left behind: firm work show --work-id {work}; then say what you found: firm recover {work}",
     ),
     "stopped": _Words(
         AttentionKind.STOPPED,

@@ -28,6 +28,7 @@ from daemon.call import Call
 from daemon.kernel import board as rules
 from daemon.kernel.team_run import fenced, goes_on
 from daemon.operations import actor, attention
+from daemon.operations.team_run import to_finish
 from store import board as facts
 from store import effect as effects
 from store import session as sessions
@@ -106,6 +107,7 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
             DueCheck(work_id=w, receipt_id=r, fence=f, line=line, revision=revision, root=root)
             for w, r, f, line, revision, root in facts.checks_due(tx, run.id)
         ],
+        finishes=to_finish(tx, run),
     )
 
 

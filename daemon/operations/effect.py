@@ -239,14 +239,16 @@ def may_control(tx: Tx, call: Call, ask: CloseSession | InterruptSession) -> Ref
 
 
 def close(tx: Tx, call: Call, ask: CloseSession) -> RuntimeEffect | Refusal:
-    """The place is closed at once, so that nothing new begins while its process is being ended."""
     found = _controlled(tx, ask)
-    if isinstance(found, Refusal):
-        return found
+    return found if isinstance(found, Refusal) else stop(tx, call, found, ask.reason)
+
+
+def stop(tx: Tx, call: Call, found: AgentSession, reason: str) -> RuntimeEffect | Refusal:
+    """The place is closed at once, so that nothing new begins while its process is being ended."""
     again = [e for e in effects.unsettled(tx, found.id) if e.kind is EffectKind.STOP]
     if again and again[0].state is EffectState.PREPARED:
         return again[0]
-    made = _control(tx, call, found, EffectKind.STOP, ask.reason)
+    made = _control(tx, call, found, EffectKind.STOP, reason)
     place = MEMBER_RUNS.load(tx, found.member_run_id)
     assert place is not None, "a foreign key holds it"
     closed = MEMBER_RUN.after(place.coordination, PlaceCause.CLOSE, f"member-run/{place.id}")

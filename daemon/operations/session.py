@@ -135,6 +135,8 @@ def _open(
         return refusal
     if former := sessions.open_of(tx, place.agent_member_id):
         return exists(former)
+    agent = AGENTS.load(tx, place.agent_member_id)
+    assert agent is not None, "a foreign key holds it"
     proven = process.pid > 0
     made = AgentSession(
         id=SessionId(new_id()),
@@ -156,6 +158,7 @@ def _open(
         created_at=call.now,
         updated_at=call.now,
         closed_at=None,
+        ceiling=agent.ceiling,
     )
     return SESSIONS.insert(tx, made, kind="bound" if proven else "opened", actor=call.actor, at=call.now)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from client.protocol.effect import EffectKind
 from client.protocol.ids import MemberRunId, MembershipId, RunGen, SupGen, TeamRunId, new_id
 from client.protocol.membership import MembershipState, TeamMembership
 from client.protocol.operation import Plane
@@ -18,6 +19,7 @@ from client.protocol.team_run import (
     Coordination,
     CreateTeamRun,
     DrainTeamRun,
+    FinishTeamRun,
     ListTeamRuns,
     MemberRun,
     Place,
@@ -32,15 +34,16 @@ from client.protocol.team_run import (
     TeamRunShown,
     TeamRunState,
 )
-from client.protocol.work import Condition, Phase, Resolution
+from client.protocol.work import Condition, Phase, Resolution, Work
 from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.session import exists
 from daemon.kernel.team import kept
-from daemon.kernel.team_run import MEMBER_RUN, TEAM_RUN, PlaceCause, RunCause, goes_on
+from daemon.kernel.team_run import MEMBER_RUN, TEAM_RUN, PlaceCause, RunCause, fenced, finishes, goes_on, told
 from daemon.kernel.version import moved
-from daemon.operations import actor, attempt, dependents, find, mail
+from daemon.operations import actor, attempt, dependents, effect, find, mail
 from store import attempt as attempts
+from store import effect as effects
 from store import membership as memberships
 from store import message as messages
 from store import session as sessions
@@ -160,12 +163,57 @@ def resume(tx: Tx, call: Call, ask: ResumeTeamRun) -> TeamRun | Refusal:
 
 def complete(tx: Tx, call: Call, ask: CompleteTeamRun) -> TeamRun | Refusal:
     left = works.unclosed(tx, ask.team_run_id, 4)
-    after = _move(tx, call, ask, RunCause.COMPLETE)
-    if isinstance(after, Refusal):
-        return after
-    if not left:
-        driven = [s for s in sessions.open_of_run(tx, after.id) if s.driver is Driver.HOST_DRIVEN]
-        return _session_live(driven[0]) if driven else after
+    run = _movable(tx, call, ask, RunCause.COMPLETE)
+    if isinstance(run, Refusal):
+        return run
+    if left:
+        return _told(tx, call, run, run.state) if ask.when_closed else _not_closed(left)
+    return _end(tx, call, run)
+
+
+def finish(tx: Tx, call: Call, ask: FinishTeamRun) -> TeamRun | Refusal:
+    left = works.unclosed(tx, ask.team_run_id, 4)
+    run = actor.run(tx, call, ask.team_run_id)
+    if isinstance(run, Refusal):
+        return run
+    if refusal := fenced(run, ask.sup_gen) or goes_on(run) or told(run):
+        return refusal
+    return _not_closed(left) if left else _end(tx, call, run)
+
+
+def _end(tx: Tx, call: Call, run: TeamRun) -> TeamRun | Refusal:
+    """At once where no session is driven. Else it drains, so that no Work slips in, and its sessions have to end."""
+    driven = _driven(tx, run)
+    if not driven:
+        return _to(tx, call, run, RunCause.COMPLETE)
+    for session in driven:
+        asked = any(each.kind is EffectKind.STOP for each in effects.unsettled(tx, session.id))
+        stopped = None if asked else effect.stop(tx, call, session, "the run completes")
+        if isinstance(stopped, Refusal):
+            return stopped
+    return _told(tx, call, run, TeamRunState.DRAINING)
+
+
+def _driven(tx: Tx, run: TeamRun) -> list[AgentSession]:
+    return [each for each in sessions.open_of_run(tx, run.id) if each.driver is Driver.HOST_DRIVEN]
+
+
+def _told(tx: Tx, call: Call, run: TeamRun, state: TeamRunState) -> TeamRun:
+    if run.completing and run.state is state:
+        return run
+    kind = "completing" if state is TeamRunState.DRAINING else "to complete when every work is closed"
+    return TEAM_RUNS.change(tx, run, kind=kind, actor=call.actor, at=call.now, state=state, completing=True)
+
+
+def to_finish(tx: Tx, run: TeamRun) -> bool:
+    """Whether its supervisor goes on with the end of a run now."""
+    if not run.completing:
+        return False
+    places = [MEMBER_RUNS.load(tx, each.member_run_id) for each in _driven(tx, run)]
+    return finishes(run, unclosed=works.any_unclosed(tx, run.id), driven=[place for place in places if place])
+
+
+def _not_closed(left: list[Work]) -> Refusal:
     shown = ", ".join(f"{work.id} ({work.title}, {work.phase.value})" for work in left[:3])
     return Refusal(
         code=Code.WORK_NOT_CLOSED,
@@ -202,7 +250,8 @@ def _session_live(session: AgentSession) -> Refusal:
     return Refusal(code=Code.SESSION_LIVE, about=f"session/{session.id}", lifted_by=exists(session).lifted_by)
 
 
-def _move(tx: Tx, call: Call, ask: Change, cause: RunCause) -> TeamRun | Refusal:
+def _movable(tx: Tx, call: Call, ask: Change, cause: RunCause) -> TeamRun | Refusal:
+    """The run, where this may happen to it."""
     run = actor.run(tx, call, ask.team_run_id)
     if isinstance(run, Refusal):
         return run
@@ -210,9 +259,21 @@ def _move(tx: Tx, call: Call, ask: Change, cause: RunCause) -> TeamRun | Refusal
     if refusal := moved(about, current=run.version, expected=ask.expected_version):
         return refusal
     state = TEAM_RUN.after(run.state, cause, about)
+    return state if isinstance(state, Refusal) else run
+
+
+def _move(tx: Tx, call: Call, ask: Change, cause: RunCause) -> TeamRun | Refusal:
+    run = _movable(tx, call, ask, cause)
+    return run if isinstance(run, Refusal) else _to(tx, call, run, cause)
+
+
+def _to(tx: Tx, call: Call, run: TeamRun, cause: RunCause) -> TeamRun | Refusal:
+    state = TEAM_RUN.after(run.state, cause, f"team-run/{run.id}")
     if isinstance(state, Refusal):
         return state
     changes: dict[str, Any] = {"state": state}
+    if cause in {RunCause.DRAIN, RunCause.RESUME}:  # whoever moves it says anew whether it shall complete
+        changes["completing"] = False
     if state in TEAM_RUN.final:
         changes["ended_at"] = call.now
         mail.invalidate(tx, call, messages.unsettled_of_run(tx, run.id), f"the run was {state.value}")
@@ -293,7 +354,7 @@ def _move_place(tx: Tx, call: Call, ask: PlaceChange, cause: PlaceCause) -> Memb
         return _session_live(session)
     if cause is PlaceCause.RETIRE and (live := _live_in(tx, place)):
         lifted_by = (
-            f"its lost attempt is reviewed first, with work recover; see what it is: firm work show --work-id {live}"
+            f"look at its lost attempt: firm work show --work-id {live}; then say what you found: firm recover {live}"
         )
         return Refusal(code=Code.WORK_BINDING_LIVE, about=f"work/{live}", lifted_by=lifted_by)
     return MEMBER_RUNS.change(tx, place, kind=cause.value, actor=call.actor, at=call.now, **changes)

@@ -12,7 +12,10 @@ from client.cli.main import BY_HAND, known_verbs, load, verbs_of
 from client.protocol.table import OPERATIONS
 from tests.cli.shell import Shell
 
-COMMANDS = [(noun, verb) for noun in NOUNS for verb in known_verbs(noun)]
+COMMANDS = [
+    *((noun, verb) for noun in NOUNS for verb in known_verbs(noun)),
+    *((noun, verb) for noun, verb in BY_HAND if not verb),
+]
 
 
 def too_wide(text: str, columns: int = 80) -> list[str]:
@@ -45,7 +48,7 @@ def test_the_help_of_a_noun_names_every_verb(shell: Shell, noun: str) -> None:
     assert shell.firm(noun, "help") == shell.firm("help", noun) == shell.firm(noun, "-h") == text
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, ("completion", "")], ids=" ".join)
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_the_help_of_a_verb_names_every_flag(shell: Shell, command: tuple[str, str]) -> None:
     noun, verb = command
     text = shell.firm(*filter(None, command), "--help")

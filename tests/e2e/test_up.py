@@ -186,6 +186,8 @@ def test_ps_shows_who_runs_in_which_process(me: Person) -> None:
     me.shell.firm("wait", f"work:{works['a']}.phase=review")
     bob = next(row for row in rows(me) if row["member"] == "bob")
     assert (bob["team"], bob["session"], bob["work"]) == ("core", "idle, live", "the parser")
+    assert (bob["ceiling"], bob["ceiling_enforced"]) == ("workspace_write", False)
+    assert "Ceilings are recorded and not enforced" in me.shell.firm("ps")
     assert Path(f"/proc/{bob['pid']}").exists()
     assert str(bob["pid"]) in me.shell.firm("ps")
     assert me.shell.firm("logs", "bob").strip()

@@ -9,6 +9,7 @@ import itertools
 import attrs
 import pytest
 
+from client.protocol.agent import Ceiling
 from client.protocol.ids import (
     AgentMemberId,
     DaemonGen,
@@ -75,6 +76,7 @@ SITTING = AgentSession(
     created_at=NOW,
     updated_at=NOW,
     closed_at=None,
+    ceiling=Ceiling.WORKSPACE_WRITE,
 )
 
 

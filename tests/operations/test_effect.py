@@ -78,8 +78,7 @@ async def test_effect_prepare_effect_unsettled(node: InProcessNode) -> None:
     await supervised(s, effects.settle(s, stop, N))
     lost = await effects.unread(s)
     refusal = await declined(s, effects.prepare(s))
-    command = f"firm effect resolve {lost.id} --expected-version {lost.version} --finding keep --reason TEXT"
-    said = f"find out what it did: {command}"
+    said = f"find out what it did, then say it: firm resolve {lost.id}"
     assert refusal == Refusal(code=Code.EFFECT_UNSETTLED, about=f"effect/{lost.id}", lifted_by=said)
 
 

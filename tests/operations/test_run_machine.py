@@ -318,13 +318,16 @@ class Sessions(Onward):
 
     @rule(how=st.sampled_from([DrainTeamRun, ResumeTeamRun, ResumeTeamRun, CompleteTeamRun]), stale=SEEN)
     def drain_resume_or_complete(self, how: type[DrainTeamRun | ResumeTeamRun | CompleteTeamRun], stale: int) -> None:
+        """No run is completed over a Work here; without one its members would be ended, and nothing more happen."""
+        if how is CompleteTeamRun and all(item.phase not in UNCLOSED for item in self.model.works.values()):
+            return
         run = self.world.ask(ShowTeamRun(team_run_id=self.world.scene.run.id)).run
         assert run.state.value == self.model.state
         to = {DrainTeamRun: "draining", ResumeTeamRun: "running", CompleteTeamRun: "completed"}[how]
         may = {
             "draining": self.model.state == "running",
             "running": self.model.state == "draining",
-            "completed": False,  # what a supervisor drives stands in the way, and here somebody always sits
+            "completed": False,
         }[to]
         outcome = self.world.ask(how(team_run_id=run.id, expected_version=run.version + stale))
         if self.settled(outcome, may=may and not stale):

@@ -9,6 +9,7 @@ import threading
 import attrs
 import pytest
 
+from client.protocol.agent import Ceiling
 from client.protocol.attempt import Custody
 from client.protocol.ids import AgentMemberRef, SessionId, TeamRef, TeamRunId
 from client.protocol.operation import Plane
@@ -76,6 +77,7 @@ async def test_session_bind_ok(node: InProcessNode, living: Process) -> None:
         created_at=made.created_at,
         updated_at=made.created_at,
         closed_at=None,
+        ceiling=Ceiling.WORKSPACE_WRITE,
     )
     assert (made.session_gen, made.sup_gen) == (s.bob.session.session_gen + 1, 0)
     assert (await node.ok(ShowSession(session_id=made.id))).capability is None

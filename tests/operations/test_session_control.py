@@ -90,8 +90,7 @@ async def test_session_close_effect_unsettled(node: InProcessNode) -> None:
     s = await effects.live(node)
     lost = await supervised(s, effects.settle(s, await effects.control(s, STOP), Certainty.UNKNOWN))
     refusal = await node.refused(of_bob(s, CloseSession))
-    command = f"firm effect resolve {lost.id} --expected-version {lost.version} --finding keep --reason TEXT"
-    said = f"find out what it did: {command}"
+    said = f"find out what it did, then say it: firm resolve {lost.id}"
     assert refusal == Refusal(code=Code.EFFECT_UNSETTLED, about=f"effect/{lost.id}", lifted_by=said)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+
 import attrs
 import pytest
 
+from client.protocol.agent import Ceiling, ShowAgent, UpdateAgent
 from client.protocol.attempt import Custody
-from client.protocol.ids import MemberRunId, SessionId, TeamRef
+from client.protocol.ids import AgentMemberRef, MemberRunId, SessionId, TeamRef
 from client.protocol.membership import LeaveTeam
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import (
     AgentSession,
+    BindSession,
     CapabilityState,
     Driver,
     Liveness,
@@ -23,6 +27,7 @@ from client.protocol.session import (
 from client.protocol.team_run import CloseMemberRun, CompleteTeamRun, CreateTeamRun, ShowTeamRun, TakeTeamRun
 from client.protocol.work_asks import ShowWork
 from tests.support import refusals, scene
+from tests.support.effects import session_now
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
 from tests.support.supervised import (
@@ -50,6 +55,27 @@ async def without_bobs(node: InProcessNode) -> Stage:
     return s
 
 
+async def test_a_ceiling_is_frozen_when_a_session_is_opened(node: InProcessNode) -> None:
+    """Whatever becomes of its member: a change is for the next session, also one that a person binds."""
+    s = await stage(node)
+
+    async def changed(ceiling: Ceiling) -> None:
+        agent = await node.ok(ShowAgent(agent_member_id=AgentMemberRef(s.bob.agent.id)))
+        ask = UpdateAgent(agent_member_id=AgentMemberRef(agent.id), expected_version=agent.version, ceiling=ceiling)
+        await node.ok(ask)
+
+    await changed(Ceiling.READ_ONLY)
+    assert await session_now(s) == s.bob.session
+    assert s.bob.session.ceiling is Ceiling.WORKSPACE_WRITE
+    following = await supervised(s, open_(s.bob.place, s.sup_gen, supersede=True))
+    assert following.ceiling is Ceiling.READ_ONLY
+    await changed(Ceiling.FULL_ACCESS)
+    assert (await session_now(s, following)).ceiling is Ceiling.READ_ONLY
+    await report(s, following, SessionCause.CLOSED)
+    bound = await node.ok(BindSession(agent_member_id=AgentMemberRef(s.bob.agent.id), pid=os.getppid()))
+    assert bound.ceiling is Ceiling.FULL_ACCESS
+
+
 @pytest.mark.parametrize("driver", Driver)
 async def test_session_open_ok(node: InProcessNode, driver: Driver) -> None:
     """Cold until its process is there, with a capability of its own and the next generation of its member."""
@@ -75,6 +101,7 @@ async def test_session_open_ok(node: InProcessNode, driver: Driver) -> None:
         created_at=made.created_at,
         updated_at=made.created_at,
         closed_at=None,
+        ceiling=Ceiling.WORKSPACE_WRITE,
     )
     assert (made.session_gen, made.sup_gen) == (s.bob.session.session_gen + 1, s.sup_gen)
     shown = await capability(node, made)

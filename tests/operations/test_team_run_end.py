@@ -9,19 +9,30 @@ import pytest
 from trio.testing import wait_all_tasks_blocked
 
 from client.protocol.attempt import Custody
+from client.protocol.board import ListDue
+from client.protocol.effect import Certainty, CloseSession, EffectKind, ListEffects, RuntimeEffect
 from client.protocol.ids import AgentMemberRef, TeamRunId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import BindSession, Driver, SessionCause
-from client.protocol.team_run import CancelTeamRun, CompleteTeamRun, TeamRun, TeamRunState
+from client.protocol.session import BindSession, Driver, SessionCause, SessionState
+from client.protocol.team_run import CancelTeamRun, CompleteTeamRun, FinishTeamRun, ResumeTeamRun, TeamRun, TeamRunState
 from client.protocol.work import Phase, Resolution, Work
 from client.protocol.work_asks import AcceptWork, CancelWork, CreateWork, ListWorks, ShowWork
-from tests.support import refusals
+from tests.support import effects, refusals
 from tests.support.node import Exchange, InProcessNode
 from tests.support.refusals import refused_while_spoilt
 from tests.support.run import Stage, stage
 from tests.support.spoil import mend, spoil
-from tests.support.supervised import close_all, drained, report, run_now
+from tests.support.supervised import (
+    close_all,
+    declined,
+    declined_while_spoilt,
+    drained,
+    fenced,
+    report,
+    run_now,
+    supervised,
+)
 
 NO_RUN = TeamRunId("nothing")
 OVER = [TeamRunState.COMPLETED, TeamRunState.CANCELLED]
@@ -93,14 +104,153 @@ async def test_team_run_complete_row_quarantined(node: InProcessNode) -> None:
     await refused_while_spoilt(node, complete(s.run), "team_runs", s.run.id)
 
 
-async def test_team_run_complete_session_live(node: InProcessNode) -> None:
-    """A process that goes on would work for a run that is over."""
+async def asked_to_end(s: Stage) -> dict[str, RuntimeEffect]:
+    """What was asked of each session that is not settled."""
+    return {each.session_id: each for each in (await s.node.ok(ListEffects(team_run_id=s.run.id))).items}
+
+
+async def due(s: Stage) -> bool:
+    """Whether its supervisor goes on with the end of the run now."""
+    return (await supervised(s, ListDue(team_run_id=s.run.id, sup_gen=s.sup_gen))).finishes
+
+
+def finish(s: Stage, *, run: TeamRunId | None = None, sup_gen: int = 0) -> FinishTeamRun:
+    return FinishTeamRun(team_run_id=run or s.run.id, sup_gen=sup_gen or s.sup_gen)
+
+
+async def test_a_host_completes_its_run_and_its_own_session_is_ended_too(node: InProcessNode) -> None:
+    """A process that goes on would work for a run that is over: each is asked to end, then the run is over."""
     s = await stage(node)
-    for each in (s.ann, s.bob, s.cid):
-        refusal = await node.refused(complete(s.run))
-        assert (refusal.code, refusal.about) == (Code.SESSION_LIVE, f"session/{each.session.id}")
-        await report(s, each.session, SessionCause.CLOSED)
+    draining = await node.ok(complete(s.run), plane=Plane.HOST, actor=s.ann.session)
+    assert (draining.state, draining.completing, draining.ended_at) == (TeamRunState.DRAINING, True, None)
+    refusal = await node.refused(create(s.run))
+    assert refusal.code is Code.TEAM_RUN_NOT_OPEN, "no Work slips in meanwhile"
+    stops = await asked_to_end(s)
+    assert set(stops) == {each.session.id for each in (s.ann, s.bob, s.cid)}
+    assert {each.kind for each in stops.values()} == {EffectKind.STOP}
+    for stop in stops.values():
+        assert not await due(s), "their ends are under way"
+        await supervised(s, effects.settle(s, stop))
+    assert await due(s)
+    assert (await supervised(s, finish(s))).state is TeamRunState.COMPLETED
+
+
+async def test_an_end_that_was_not_proven_keeps_a_run_from_being_completed(node: InProcessNode) -> None:
+    """It is asked for once; who asks for it again, and proves it, completes the run."""
+    s = await stage(node)
     await node.ok(complete(s.run))
+    failed, *others = (await asked_to_end(s)).values()
+    await supervised(s, effects.settle(s, failed, Certainty.NOT_APPLIED))
+    for stop in others:
+        await supervised(s, effects.settle(s, stop))
+    assert not await due(s)
+    again = await node.ok(CloseSession(session_id=failed.session_id))
+    assert again.id != failed.id
+    await supervised(s, effects.settle(s, again))
+    assert await due(s)
+
+
+async def test_a_run_that_was_told_so_is_completed_with_its_last_work(node: InProcessNode) -> None:
+    """Works may still come until then; telling it twice changes nothing."""
+    s = await stage(node)
+    work = await s.submitted(s.bob)
+    ask = attrs.evolve(complete(s.run), when_closed=True)
+    told = await node.ok(ask)
+    assert (told.state, told.completing) == (TeamRunState.RUNNING, True)
+    assert await node.ok(attrs.evolve(ask, expected_version=told.version)) == told
+    other = await node.ok(create(s.run, "another"))
+    await accepted(s, work)
+    assert not await due(s)
+    last = CancelWork(work_id=other.id, expected_version=other.version, reason="no use")
+    await node.ok(last, plane=Plane.HOST, actor=s.ann.session)
+    assert await due(s)
+    draining = await supervised(s, finish(s))
+    assert (draining.state, draining.completing) == (TeamRunState.DRAINING, True)
+    assert len(await asked_to_end(s)) == 3
+
+
+async def test_a_run_that_is_drained_is_not_completed_with_its_last_work(node: InProcessNode) -> None:
+    """Whoever drains it has other plans, and says so again if not."""
+    s = await stage(node)
+    work = await s.submitted(s.bob)
+    told = await node.ok(attrs.evolve(complete(s.run), when_closed=True))
+    draining = await drained(node, told)
+    assert not draining.completing
+    await accepted(s, work)
+    assert not await due(s)
+    assert (await node.ok(complete(draining))).completing
+    assert len(await asked_to_end(s)) == 3
+
+
+async def test_a_run_that_is_resumed_is_not_completed(node: InProcessNode) -> None:
+    s = await stage(node)
+    draining = await node.ok(complete(s.run))
+    resumed = await node.ok(ResumeTeamRun(team_run_id=s.run.id, expected_version=draining.version))
+    assert (resumed.state, resumed.completing) == (TeamRunState.RUNNING, False)
+    for stop in (await asked_to_end(s)).values():
+        await supervised(s, effects.settle(s, stop))
+    assert not await due(s)
+
+
+async def test_team_run_finish_ok(node: InProcessNode) -> None:
+    """Once its sessions were asked to end there is nothing more to ask for; with none left it is over."""
+    s = await stage(node)
+    draining = await node.ok(complete(s.run))
+    stops = await asked_to_end(s)
+    assert await supervised(s, finish(s)) == draining
+    assert await asked_to_end(s) == stops
+    for stop in stops.values():
+        await supervised(s, effects.settle(s, stop))
+    done = await supervised(s, finish(s))
+    assert (done.state, done.ended_at) == (TeamRunState.COMPLETED, done.updated_at)
+
+
+async def test_team_run_finish_invalid_state_transition(node: InProcessNode) -> None:
+    """A supervisor ends no run that nobody told to."""
+    s = await stage(node)
+    assert not await due(s)
+    refusal = await declined(s, finish(s))
+    assert (refusal.code, refusal.about) == (Code.INVALID_STATE_TRANSITION, f"team-run/{s.run.id}")
+
+
+async def test_team_run_finish_not_found(node: InProcessNode) -> None:
+    s = await stage(node)
+    assert await declined(s, finish(s, run=NO_RUN)) == refusals.not_found("team-run", "nothing")
+
+
+async def test_team_run_finish_row_quarantined(node: InProcessNode) -> None:
+    s = await stage(node)
+    await node.ok(complete(s.run))
+    await declined_while_spoilt(s, finish(s), "team_runs", s.run.id)
+
+
+async def test_team_run_finish_supervisor_generation_fenced(node: InProcessNode) -> None:
+    s = await stage(node)
+    await node.ok(complete(s.run))
+    assert await declined(s, finish(s, sup_gen=s.sup_gen + 1)) == fenced(s, s.sup_gen + 1)
+
+
+async def test_team_run_finish_team_run_not_open(node: InProcessNode) -> None:
+    s, run = await over(node, TeamRunState.COMPLETED)
+    refusal = await declined(s, finish(s))
+    assert (refusal.code, refusal.about) == (Code.TEAM_RUN_NOT_OPEN, f"team-run/{run.id}")
+
+
+async def test_team_run_finish_work_not_closed(node: InProcessNode) -> None:
+    s = await stage(node)
+    work = await s.submitted(s.bob)
+    await node.ok(attrs.evolve(complete(s.run), when_closed=True))
+    assert not await due(s)
+    refusal = await declined(s, finish(s))
+    assert (refusal.code, refusal.about) == (Code.WORK_NOT_CLOSED, f"work/{work.id}")
+
+
+async def test_a_session_that_a_person_bound_is_left_to_the_person(node: InProcessNode) -> None:
+    s = await stage(node)
+    await close_all(s)
+    bound = await node.ok(BindSession(agent_member_id=AgentMemberRef("bob"), pid=os.getppid()))
+    assert (await node.ok(complete(s.run))).state is TeamRunState.COMPLETED
+    assert (await effects.session_now(s, bound)).state is SessionState.IDLE
 
 
 async def test_team_run_complete_version_conflict(node: InProcessNode) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import attrs
 import pytest
 
-from client.protocol.agent import WorkspacePolicy
+from client.protocol.agent import Ceiling, WorkspacePolicy
 from client.protocol.board import Due, DueList, Seat
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect
 from client.protocol.ids import (
@@ -51,6 +51,7 @@ SESSION = AgentSession(
     created_at=NOW,
     updated_at=NOW,
     closed_at=None,
+    ceiling=Ceiling.WORKSPACE_WRITE,
 )
 LAUNCH = RuntimeEffect(
     id=EffectId("launch"),

@@ -18,7 +18,14 @@ from client.protocol.effect import Certainty, CloseSession, EffectKind, EffectSt
 from client.protocol.event import ListEvents
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import SessionState, ShowSession
-from client.protocol.team_run import CloseMemberRun, DrainTeamRun
+from client.protocol.team_run import (
+    CloseMemberRun,
+    CompleteTeamRun,
+    DrainTeamRun,
+    ShowTeamRun,
+    TeamRun,
+    TeamRunState,
+)
 from providers.process import Process, stat
 from supervisor import desk
 from tests.support.runtime import Runtime, runtime
@@ -168,6 +175,27 @@ async def test_an_interrupt_is_the_key(world: Runtime) -> None:
     assert (done.certainty, done.readback) == (Certainty.APPLIED, "the key was sent")
     kinds = [each.kind for each in (await world.node.ok(ListEvents(stream=f"session/{first.id}"))).items]
     assert "exited: ended by signal 2" in kinds, kinds
+
+
+async def test_a_run_that_is_to_complete_ends_its_processes_and_is_completed(world: Runtime) -> None:
+    """By its supervisor: nobody asks for anything more."""
+    supervisor = world.supervise()
+    session = await world.live()
+    told = await world.node.ok(CompleteTeamRun(team_run_id=world.run.id, expected_version=(await now(world)).version))
+    assert (told.state, told.completing) == (TeamRunState.DRAINING, True)
+    with trio.fail_after(10):
+        await supervisor.over.wait()
+    assert supervisor.ended is not None
+    assert supervisor.ended.code is Code.TEAM_RUN_NOT_OPEN
+    assert (await now(world)).state is TeamRunState.COMPLETED
+    assert await world.living() == []
+    assert world.session() is None
+    (stop,) = [each for each in await world.effects() if each.kind is EffectKind.STOP]
+    assert (stop.session_id, stop.certainty) == (session.id, Certainty.APPLIED)
+
+
+async def now(world: Runtime) -> TeamRun:
+    return (await world.node.ok(ShowTeamRun(team_run_id=world.run.id))).run
 
 
 @pytest.mark.parametrize("how", ["drained", "closed"])

@@ -52,6 +52,7 @@ from client.protocol.team_run import (
     CompleteTeamRun,
     CreateTeamRun,
     DrainTeamRun,
+    FinishTeamRun,
     ListTeamRuns,
     ReopenMemberRun,
     ResumeTeamRun,
@@ -229,6 +230,11 @@ async def _complete(s: Stage) -> Asked:
     return ann(s), CompleteTeamRun(team_run_id=run.id, expected_version=run.version)
 
 
+async def _finish(s: Stage) -> Asked:
+    await ann(s).ok(CompleteTeamRun(team_run_id=_run(s), expected_version=s.run.version))
+    return supervisor(s), FinishTeamRun(team_run_id=_run(s), sup_gen=s.sup_gen)
+
+
 async def _resume(s: Stage) -> Asked:
     run = await ann(s).ok(DrainTeamRun(team_run_id=_run(s), expected_version=s.run.version))
     return ann(s), ResumeTeamRun(team_run_id=run.id, expected_version=run.version)
@@ -307,6 +313,7 @@ ON_STAGE: Mapping[str, OnStage] = {
     "team-run.create": _by(ann, lambda s: CreateTeamRun(team_id=TeamRef(s.team.id))),
     "team-run.drain": _by(ann, lambda s: DrainTeamRun(team_run_id=_run(s), expected_version=s.run.version)),
     "team-run.due": _by(supervisor, lambda s: ListDue(team_run_id=_run(s), sup_gen=s.sup_gen)),
+    "team-run.finish": _finish,
     "team-run.list": _by(operator, lambda _: ListTeamRuns()),
     "team-run.resume": _resume,
     "team-run.show": _by(operator, lambda s: ShowTeamRun(team_run_id=_run(s))),

@@ -47,8 +47,8 @@ def tables() -> dict[str, str]:
 
 
 def lists(table: str) -> dict[str, list[str]]:
-    """Column to the values that its own CHECK admits."""
-    found = re.findall(r"^\s*(\w+) [^,]*CHECK \(\1 IN\s+\(([^)]*)\)\)", tables()[table], re.MULTILINE)
+    """Column to the values that its own CHECK admits; one that was added stands behind a comma."""
+    found = re.findall(r"(?:^|,)\s*(\w+) [^,]*CHECK \(\1 IN\s+\(([^)]*)\)\)", tables()[table], re.MULTILINE)
     return {column: re.findall(r"[\w']+", values) for column, values in found}
 
 

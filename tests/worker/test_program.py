@@ -6,6 +6,9 @@ import hashlib
 import json
 import os
 import select
+import signal
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,6 +19,7 @@ import trio
 
 from client.worker.program import NEITHER, Ended, NotStarted, Program, choose, run
 
+ROOT = Path(__file__).parents[2]
 SH = "#!/bin/bash\n"
 
 
@@ -108,10 +112,15 @@ async def test_a_script_reads_nothing_and_has_no_terminal(desk: Desk) -> None:
     assert (await desk.ended("cat; exec < /dev/tty")).status != 0
 
 
-async def test_a_script_is_private_and_gone_afterwards(desk: Desk) -> None:
-    ended = await desk.ended('echo "$0"; stat -c %a "$0" "$(dirname "$0")"')
-    path, *modes = ended.tail.decode().split()
-    assert (modes, Path(path).parent.exists()) == (["700", "700"], False)
+async def test_a_script_stands_in_no_folder(desk: Desk) -> None:
+    ended = await desk.ended('readlink "$0"')
+    assert ended.tail.decode() == "/memfd:firm-script (deleted)\n"
+    assert {each.name for each in desk.folder.iterdir()} == {"logs", "pid", "shown"}
+
+
+async def test_a_script_of_another_interpreter_runs_too(desk: Desk) -> None:
+    script = "#!/usr/bin/env python3\nimport sys\nprint(sys.argv[1:], __name__)\n"
+    assert (await desk.ended(Program(script=script.encode()))).tail.decode() == "[] __main__\n"
 
 
 async def test_what_it_left_running_is_ended_with_it(desk: Desk) -> None:
@@ -202,3 +211,31 @@ def test_which_program_it_is() -> None:
     assert choose(" #!/bin/sh", "") == NotStarted(NEITHER)
     for wrong in ("make", "[]", "{}", '"make"', "[1]", '["a", null]', "[["):
         assert "FIRM_COMMAND is no JSON list" in getattr(choose("words", wrong), "why", "")
+
+
+#: A worker that runs one script. Its temporary files would be in TMPDIR.
+RUNS = """
+import sys, trio
+from pathlib import Path
+from client.worker.program import Program, run
+import os
+folder = Path(sys.argv[1])
+script = Program(script=f"#!/bin/sh\\necho $$ > {folder / 'pid'}\\nexec sleep 600\\n".encode())
+trio.run(lambda: run(script, env=dict(os.environ), folder=folder, log=folder / "log", screen=None))
+"""
+
+
+def test_a_worker_that_is_killed_leaves_nothing_of_its_script(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pid")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    env = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen([sys.executable, "-c", RUNS, str(tmp_path)], cwd=ROOT, env=env) as worker:
+        program = int((tmp_path / "pid").read_text())
+        worker.kill()
+    try:
+        assert list(temporary.iterdir()) == []
+        assert {each.name for each in tmp_path.iterdir()} == {"pid", "log", "temporary"}
+    finally:
+        os.kill(program, signal.SIGKILL)
+    assert gone(program)

@@ -64,11 +64,13 @@ _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 #: Which list knows the values of a field, where its name does not say it.
 _LISTS = {
     "agent_member_id": ("agent.list", ("id", "name")),
+    "effect": ("agent.list", ("name",)),
     "host_agent_id": ("agent.list", ("id", "name")),
     "member": ("agent.list", ("name",)),
     "record": ("node.quarantine", ("record",)),
     "team_id": ("team.list", ("id", "name")),
     "to_agent_id": ("agent.list", ("id", "name")),
+    "work": ("agent.list", ("name",)),
 }
 
 

@@ -13,7 +13,7 @@ FIELDS: tuple[Field, ...] = (
     JSON,
 )
 #: Seconds in which a member has to be ended and read back.
-_SECONDS = 75
+SECONDS = 75
 
 
 def run(_: str, given: dict[str, object]) -> int:
@@ -30,7 +30,7 @@ def _down(wanted: str, *, as_json: bool) -> int:
     sessions = [s for s in node.every("session.list", team_run_id=run_["id"]) if s["state"] != "closed"]
     begun = [_close(node, session, names) for session in sessions if session["driver"] == "host_driven"]
     found = [_settled(node, each) for each in begun]
-    left = _sweep(node)
+    left = sweep(node)
     unproven = [each for each in found if not each["ended"]]
     state = run_["state"] if unproven else _complete(node, run_)
     whole = {"run": run_["id"], "state": state, "members": found, "left": left}
@@ -50,15 +50,15 @@ def _settled(node: Node, begun: dict[str, Any]) -> dict[str, Any]:
     """With what was read back of its end."""
     if not begun["effect"]:
         return {**begun, "ended": False}
-    settled = node.wait(f"effect:{begun['effect']}.state=settled", _SECONDS)
+    settled = node.wait(f"effect:{begun['effect']}.state=settled", SECONDS)
     effect = node.ask("effect.show", effect_id=begun["effect"])
     why = (
-        effect["readback"] if settled else f"not read back within {_SECONDS} s: {effect['readback'] or effect['state']}"
+        effect["readback"] if settled else f"not read back within {SECONDS} s: {effect['readback'] or effect['state']}"
     )
     return {**begun, "ended": effect["certainty"] == "applied", "why": why}
 
 
-def _sweep(node: Node) -> list[int]:
+def sweep(node: Node) -> list[int]:
     """End what holds the terminals where no run needs it any more; pids that did not end."""
     try:
         return list(node.ask("session.sweep")["left"])
@@ -69,14 +69,20 @@ def _sweep(node: Node) -> list[int]:
 
 
 def _complete(node: Node, run_: Any) -> str:
-    """Where a Work is not closed the run stays as it is, and goes on with the next ``firm up``."""
-    try:
-        done = node.ask("team-run.complete", team_run_id=run_["id"], expected_version=run_["version"])
-    except Refused as why:
-        if why.refusal["code"] in {"WORK_NOT_CLOSED", "SESSION_LIVE", "INVALID_STATE_TRANSITION"}:
-            return str(run_["state"])
-        raise
-    return str(done["state"])
+    """Where a Work is not closed the run stays as it is, and goes on with the next ``firm up``. One that was told to
+    complete may be completed by its supervisor meanwhile.
+    """
+    while run_["state"] in {"running", "draining"}:
+        try:
+            run_ = node.ask("team-run.complete", team_run_id=run_["id"], expected_version=run_["version"])
+            break
+        except Refused as why:
+            if why.refusal["code"] == "WORK_NOT_CLOSED":
+                break
+            if why.refusal["code"] not in {"INVALID_STATE_TRANSITION", "VERSION_CONFLICT"}:
+                raise
+            run_ = node.ask("team-run.show", team_run_id=run_["id"])["run"]
+    return str(run_["state"])
 
 
 def _say(whole: dict[str, Any], wrong: object, *, as_json: bool) -> int:

@@ -31,9 +31,11 @@ def _ps(*, as_json: bool) -> int:
     if not found:
         say.out("No run goes on. Start one: firm up FILE")
         return 0
-    head = ("TEAM", "MEMBER", "ROLE", "SESSION", "PID", "DOES", "WORK")
+    head = ("TEAM", "MEMBER", "ROLE", "SESSION", "PID", "CEILING", "DOES", "WORK")
     shown = [tuple(clean(row[name.lower()]) for name in head) for row in found]
-    say.out("\n".join(columns([head, *shown], 6)))
+    say.out("\n".join(columns([head, *shown], len(head) - 1)))
+    if any(row["ceiling"] not in {"", "full_access"} for row in found):
+        say.out("Ceilings are recorded and not enforced: each member may do what this user may.")
     return 0
 
 
@@ -56,6 +58,8 @@ def _rows(node: Node, run_: Any, teams: dict[str, str]) -> list[dict[str, Any]]:
                 "session": f"{session['state']}, {session['process']}" if session else "none",
                 "session_id": session["id"] if session else None,
                 "pid": session["pid"] if session is not None and live else "",
+                "ceiling": session["ceiling"] if session else "",
+                "ceiling_enforced": False,
                 "does": member["doing"],
                 "work": member["work_title"],
             }

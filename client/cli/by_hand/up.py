@@ -74,7 +74,7 @@ def _daemon(*, as_json: bool) -> int:
 
 
 def _up(wanted: Any, folder: str, given: dict[str, object], *, as_json: bool) -> int:
-    from client.cli.following import follow, outcome
+    from client.cli.following import End, follow, outcome
     from client.cli.raising import Raising
 
     node = Node()
@@ -94,7 +94,7 @@ def _up(wanted: Any, folder: str, given: dict[str, object], *, as_json: bool) ->
         )
         return 0
     follow(node, run_id, quiet=as_json)
-    return outcome(node, run_id, as_json=as_json)
+    return outcome(node, run_id, End.of(node, run_id) if wanted.ends else None, as_json=as_json)
 
 
 def _agreed(differences: list[str], given: dict[str, object], *, as_json: bool) -> bool:

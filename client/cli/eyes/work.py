@@ -77,7 +77,8 @@ def _boundary(shown: dict[str, Any]) -> Iterator[str]:
     place = names.places(work["team_run_id"]).get(work["owner_id"]) if work["owner_id"] else None
     agent = names.agents().get(place["member_run"]["agent_member_id"]) if place else None
     if agent:
-        yield f"  ceiling of its owner: {agent['ceiling'].replace('_', ' ')}, workspace {clean(agent['workspace'])}"
+        ceiling = f"{agent['ceiling'].replace('_', ' ')} (recorded, not enforced)"
+        yield f"  ceiling of its owner: {ceiling}, workspace {clean(agent['workspace'])}"
 
 
 def _gates(shown: dict[str, Any]) -> Iterator[str]:

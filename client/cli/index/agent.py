@@ -16,7 +16,7 @@ VERBS = {
             ('profile', '--profile', 'str', False, 'external', None, False, '', 'which program runs it'),
             ('model', '--model', 'str', False, '', None, False, '', 'which model it prefers'),
             ('workspace', '--workspace', 'str', False, 'worktree', ('shared', 'staged', 'worktree'), False, '', 'where it works'),
-            ('ceiling', '--ceiling', 'str', False, 'workspace_write', ('read_only', 'workspace_write', 'full_access'), False, '', 'the most it may be allowed'),
+            ('ceiling', '--ceiling', 'str', False, 'workspace_write', ('read_only', 'workspace_write', 'full_access'), False, '', 'the most it may be allowed; recorded, not enforced yet'),
         ),
     ),
     'list': (

@@ -36,6 +36,7 @@ VERBS = {
         (
             ('team_run_id', '--team-run-id', 'str', True, None, None, False, '', 'the run'),
             ('expected_version', '--expected-version', 'int', True, None, None, False, '', 'version last read'),
+            ('when_closed', '--when-closed', 'bool', False, False, None, False, '', 'while a Work is not closed, wait for that instead of refusing'),
         ),
     ),
     'create': (
@@ -60,6 +61,15 @@ VERBS = {
         'team-run.due',
         'read',
         'List what a supervisor has to look after now.',
+        (
+            ('team_run_id', '--team-run-id', 'str', True, None, None, False, '', 'the run'),
+            ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that asks'),
+        ),
+    ),
+    'finish': (
+        'team-run.finish',
+        'write',
+        'Go on with the end of a run that was told to complete: its sessions are asked to end, then it is completed.',
         (
             ('team_run_id', '--team-run-id', 'str', True, None, None, False, '', 'the run'),
             ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that asks'),
