@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 
 import attrs
-import trio
 
 from providers.port import Unreachable
 from providers.tmux.server import Said, Server
@@ -61,27 +60,6 @@ def seen_in(said: Said, server: Server) -> Mapping[str, Row] | Unreachable:
     if head != str(server.process.pid) or (said.status and said.error != _EMPTY):
         return Unreachable(detail=f"tmux could not list: {said.error or said.out[:200]!r}")
     return read(rows)
-
-
-@attrs.define(eq=False)
-class Looks:
-    """One look for all who ask at the same time. Who asks while one goes on gets the next: no answer is older than its
-    question.
-    """
-
-    _server: Server
-    _one: trio.Lock = attrs.Factory(trio.Lock)
-    _begun: int = 0
-    _last: int = 0  # the number of the one that ``_found`` is of
-    _found: Mapping[str, Row] | Unreachable = attrs.Factory(dict[str, Row])
-
-    async def look(self) -> Mapping[str, Row] | Unreachable:
-        begun = self._begun
-        async with self._one:
-            if self._last <= begun:
-                self._begun += 1
-                self._found, self._last = await look(self._server), self._begun
-            return self._found
 
 
 async def look_closely(server: Server, pane: str) -> tuple[Row, str] | None:

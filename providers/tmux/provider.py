@@ -18,8 +18,9 @@ from providers.process import Process, boot_id, over, under
 from providers.screen import last_lines, type_into
 from providers.tmux import launching
 from providers.tmux.keyboard import PaneKeyboard
-from providers.tmux.listing import Looks, Row, look_closely
+from providers.tmux.listing import Row, look, look_closely
 from providers.tmux.server import Places, Server, locked, no_place, open_server
+from providers.together import Together
 
 _STATUS_WITHIN = 1.0
 _ASK_AGAIN = 0.02
@@ -46,20 +47,23 @@ class Tmux:
         self._places = Places(folder=folder)
         self._patience = patience
         self._server: Server | None = None
-        self._looks: Looks | None = None
-        self._opening = trio.Lock()
+        self._opening = Together(self._open)
+        self._looking = Together(self._look)
         self._writers: defaultdict[str, trio.Lock] = defaultdict(trio.Lock)
 
     async def open(self) -> Opened | Unreachable:
         """Start the server, or adopt the one that runs. Nothing to do while the one that was opened lives."""
-        async with self._opening:  # a hundred members of a run ask at the same time
-            if self._server is not None and self._server.process.lives():
-                return Opened(server=self._server.process, adopted=True)
-            server = await open_server(self._places, self._patience)
-            if isinstance(server, Unreachable):
-                return server
-            self._server, self._looks = server, Looks(server)
-            return Opened(server=server.process, adopted=server.adopted)
+        if self._server is not None and self._server.process.lives():
+            await trio.lowlevel.checkpoint()
+            return Opened(server=self._server.process, adopted=True)
+        return await self._opening.ask()
+
+    async def _open(self) -> Opened | Unreachable:
+        server = await open_server(self._places, self._patience)
+        if isinstance(server, Unreachable):
+            return server
+        self._server = server
+        return Opened(server=server.process, adopted=server.adopted)
 
     async def died(self) -> None:
         """Wait for the end of the server. At once when there is none."""
@@ -74,7 +78,7 @@ class Tmux:
         return await launching.start(self._server, launch)
 
     async def observe(self) -> Seen | Unreachable:
-        seen = await self._look()
+        seen = await self._looking.ask()
         if isinstance(seen, Unreachable):
             return seen
         return Seen(
@@ -82,7 +86,7 @@ class Tmux:
         )
 
     async def _look(self) -> Mapping[str, Row] | Unreachable:
-        return _NOT_OPEN if self._looks is None else await self._looks.look()
+        return _NOT_OPEN if self._server is None else await look(self._server)
 
     async def ended(self, handle: Handle) -> Exit:
         await over(handle)
@@ -111,7 +115,7 @@ class Tmux:
             return left
         # That there is no such session is no error here: what counts is what is seen after.
         said = await server.ask("kill-session", "-t", f"={handle.launch_id}")
-        seen = said if isinstance(said, Unreachable) else await self._look()
+        seen = said if isinstance(said, Unreachable) else await self._looking.ask()
         if isinstance(seen, Unreachable):
             return seen
         if handle.launch_id in seen:
@@ -134,7 +138,7 @@ class Tmux:
     async def capture(self, handle: Handle) -> str | Unreachable:
         if self._server is None:
             return _NOT_OPEN
-        seen = await self._look()
+        seen = await self._looking.ask()
         if isinstance(seen, Unreachable):
             return seen
         row = seen.get(handle.launch_id)
