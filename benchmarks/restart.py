@@ -16,10 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
-
 from benchmarks.client import Client
 from benchmarks.figures import Figure, median
+from benchmarks.following import Following
 from benchmarks.node import Daemon, started
 from benchmarks.scale import make
 
@@ -45,7 +44,7 @@ def restart() -> Iterator[Figure]:
         for left in reversed(range(ROUNDS)):
             began = time.perf_counter()
             with started(home, *_IDLERS) as daemon:
-                following.until(daemon.client(), "adopted")
+                following.until(daemon.client(), "adopted", SESSIONS)
                 seconds.append(time.perf_counter() - began)
                 if left:
                     os.kill(daemon.pid, signal.SIGKILL)
@@ -91,43 +90,18 @@ def _rss(pid: int) -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
 
 
-def _launched(daemon: Daemon) -> _Following:
+def _launched(daemon: Daemon) -> Following:
     """The run of that store, with a hundred members whose processes were proven."""
     client = daemon.client()
     (run,) = client.ask("team-run.list", {})["items"]
-    following = _Following(run["id"])
-    following.begin(client)
+    following = Following(client, run["id"])
     for number in range(SESSIONS):
         agent = _ask(client, "agent.create", name=f"idler {number}", profile="idler", workspace="shared")
         invited = _ask(client, "membership.invite", team_id=run["team_id"], agent_member_id=agent["id"])
         joined = _ask(client, "membership.join", membership_id=invited["id"], expected_version=invited["version"])
         _ask(client, "member-run.add", team_run_id=run["id"], membership_id=joined["id"])
-    following.until(client, "ready")
+    following.until(client, "ready", SESSIONS)
     return following
-
-
-@attrs.define
-class _Following:
-    """The events of a run from one moment on, read by one daemon after the other."""
-
-    run: str
-    _cursor: str = ""
-    _seq: int = 0
-
-    def begin(self, client: Client) -> None:
-        waited = client.ask("event.wait", {"predicate": f"team-run:{self.run}.seq>0"})
-        self._cursor = waited["cursor"]
-
-    def until(self, client: Client, kind: str) -> None:
-        """Until every session has said so."""
-        said: set[str] = set()
-        while len(said) < SESSIONS:
-            body = {"predicate": f"team-run:{self.run}.seq>{self._seq}", "cursor": self._cursor, "timeout_ms": 60_000}
-            waited = client.ask("event.wait", body)
-            assert not waited["timed_out"], f"{len(said)} of {SESSIONS} are {kind}"
-            self._cursor, self._seq = waited["cursor"], waited["events"][-1]["seq"]
-            changed = {e["stream"] for e in waited["events"] if e["kind"].partition(":")[0] == kind}
-            said |= {stream for stream in changed if stream.startswith("session/")}
 
 
 def _end(client: Client) -> None:
