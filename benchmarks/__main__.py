@@ -17,6 +17,7 @@ from benchmarks.crowd import crowd
 from benchmarks.figures import HEAD, Figure, ms
 from benchmarks.launches import launches
 from benchmarks.node import daemon
+from benchmarks.restart import restart
 from benchmarks.scale import scale
 from benchmarks.store import bare_fdatasync, reads, writes
 
@@ -40,11 +41,14 @@ def _figures() -> Iterator[Figure]:
     for measure in (writes, reads, light, crowd, launches):
         with daemon() as running:
             yield from measure(running)
+    yield from restart()
     yield from scale()
 
 
 _NOTE = """Written by `make bench`: medians, ratios against a floor measured in the same run. The load of P1 is one
-process with 32 connections, each with one request on its way. The floor of P10 is the same question in a small store.
+process with 32 connections, each with one request on its way. P7 to P9 and P11 have a bar of their own as their floor.
+Members of P8 and P9 are real processes in real terminals that hold a connection and wait, without our worker's imports.
+The floor of P10 is the same question in a small store.
 Machines differ and are noisy: read the ratios. No
 figure here is asserted by the tests.
 """

@@ -22,13 +22,15 @@ def framed(message: object) -> bytes:
 class Client:
     """One connection that has said hello."""
 
-    def __init__(self, path: str, key: str) -> None:
+    def __init__(self, path: str, **shown: str) -> None:
+        """``shown`` is a key or a capability."""
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
-        self.socket.sendall(framed({"hello": {"protocol": 1, "key": key}}))
+        self.socket.sendall(framed({"hello": {"protocol": 1, **shown}}))
         self._buffer = b""
         self._asked = 0
-        self.read()
+        welcome = self.read()
+        assert "hello" in welcome, welcome
 
     def packed(self, op: str, body: dict[str, Any], *, keyed: bool) -> bytes:
         """The next request as it goes over the wire."""

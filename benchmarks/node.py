@@ -23,7 +23,7 @@ class Daemon:
 
     def client(self) -> Client:
         where = json.loads((self.home / "node.json").read_text("utf-8"))["socket"]
-        return Client(where, home_key(self.home))
+        return Client(where, key=home_key(self.home))
 
 
 @contextlib.contextmanager
@@ -34,13 +34,12 @@ def daemon() -> Iterator[Daemon]:
 
 
 @contextlib.contextmanager
-def started(home: Path) -> Iterator[Daemon]:
-    """Of a home that may be there already; it stays."""
+def started(home: Path, *words: str) -> Iterator[Daemon]:
+    """Of a home that may be there already; it stays. ``words`` run another daemon than the usual one."""
     ready, tell = os.pipe()
     environment = {**os.environ, "FIRM_HOME": str(home), "FIRM_READY_FD": str(tell), "FIRM_LOG": "ERROR"}
-    running = subprocess.Popen(
-        [sys.executable, "-I", "-m", "daemon", "run"], env=environment, pass_fds=(tell,), cwd="/"
-    )
+    words = words or ("-m", "daemon", "run")
+    running = subprocess.Popen([sys.executable, "-I", *words], env=environment, pass_fds=(tell,), cwd="/")
     os.close(tell)
     try:
         with os.fdopen(ready, "rb") as pipe:

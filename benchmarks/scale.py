@@ -85,7 +85,7 @@ def scale() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="firm-bench-") as folder:
         homes = [Path(folder) / name for name in ("small", "large")]
         for home, size in zip(homes, (SMALL, LARGE), strict=True):
-            _make(home, *size)
+            make(home, *size)
         with started(homes[0]) as one, started(homes[1]) as other:
             small, large = _opened(one), _opened(other)
             yield from (_page(small, large), _wake(small, large), _board(small, large))
@@ -134,7 +134,7 @@ def _opened(daemon: Daemon) -> Store:
     return Store(daemon, client, daemon.client(), place, run["id"], work)
 
 
-def _make(home: Path, works: int, events: int) -> None:
+def make(home: Path, works: int, events: int) -> None:
     """A store of that size: its run by a daemon, the rest of it by hand."""
     with started(home) as daemon:
         client = daemon.client()

@@ -22,11 +22,11 @@ import attrs
 import trio
 
 from client.protocol import codec
+from client.protocol.digest import DIGEST
 from client.protocol.frames import MAX_ANSWER, MAX_REQUEST, TOO_LARGE, Frames, frame
 from client.protocol.hello import PROTOCOL, Welcome
-from client.protocol.operation import Operation, R, Request
+from client.protocol.operation import Operation, R, Request, row
 from client.protocol.refusals import Code, Refusal
-from client.protocol.table import BY_REQUEST, DIGEST
 
 _CHUNK = 64 * 1024
 #: Seconds that a connect waits for room in the daemon's queue.
@@ -127,7 +127,7 @@ class Connection:
 
     async def ask_at(self, request: Request[R], *, key: str = "") -> tuple[R | Refusal, int]:
         """The same, and what was committed when it was answered: wait for more behind it. A refusal says 0."""
-        op = BY_REQUEST[type(request)]
+        op = row(type(request))
         with self._asked(op, request, key) as replies:
             reply = await self.next(replies)
             outcome: R | Refusal = codec.outcome(op, reply)
@@ -136,7 +136,7 @@ class Connection:
     @contextlib.contextmanager
     def watch(self, request: Request[R]) -> Iterator[Watch[R]]:
         """The answers of a stream, until the block ends. What is not taken from it waits here, without bound."""
-        op = BY_REQUEST[type(request)]
+        op = row(type(request))
         with self._asked(op, request, "") as replies:
             yield Watch(self, op, replies)
 

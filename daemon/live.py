@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import attrs
 import trio
 
+from client.protocol.digest import DIGEST
 from client.protocol.event import EventPage, Waited, WaitForEvent, WatchEvents
 from client.protocol.ids import DaemonGen, UnixMs
 from client.protocol.node import (
@@ -24,7 +25,6 @@ from client.protocol.node import (
 )
 from client.protocol.node import Health as HealthState
 from client.protocol.refusals import Code, Refusal
-from client.protocol.table import DIGEST
 from daemon.build import COMMIT, NOT_BUILT, VERSION
 from daemon.call import Call
 from daemon.health import Health

@@ -22,10 +22,10 @@ from typing import Any
 import trio
 
 from client.protocol import codec
+from client.protocol.digest import DIGEST
 from client.protocol.hello import PROTOCOL, Hello, Welcome
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
-from client.protocol.table import DIGEST
 from daemon import instance, logs
 from daemon.build import COMMIT, VERSION
 from daemon.call import Call

@@ -66,30 +66,28 @@ async def wait(store: Store, relay: Relay, call: Call, ask: WaitForEvent) -> Wai
         return begin
     after = begin if ask.cursor else store.seq
 
-    def look() -> _Seen | Refusal:
-        return store.look(lambda tx: _look(tx, call, predicate, topic, after, ask.limit))
+    def look(tx: Tx, *, late: bool) -> _Seen | Refusal | None:
+        """None where it is not true yet; ``late``, what happened is said all the same."""
+        true = actor.standing(tx, call) or _holds(tx, call, predicate)
+        if isinstance(true, Refusal):
+            return true
+        return _events(tx, topic, after, limit=ask.limit, true=true) if true or late else None
 
+    found: _Seen | Refusal | None = None
     with trio.move_on_after(ask.timeout_ms / 1000):
-        while True:
+        while found is None:
             with relay.next(topic) as changed:
-                if store.look(lambda tx: _true(tx, call, predicate)):
-                    break
-                await changed.wait()
-    seen = look()  # also where the time was up: the last commit may have come together with it
+                if (found := store.look(functools.partial(look, late=False))) is None:
+                    await changed.wait()
+    seen = found or store.look(
+        functools.partial(look, late=True)
+    )  # the last commit may have come together with the end of the time
+    assert seen is not None, "late, there is always something to say"
     if isinstance(seen, Refusal):
         return seen
     quarantine.set_aside(store, seen.unreadable, at=now())
     onward = cursor.write(seen.last, call.store_id, "events", topic)
     return Waited(timed_out=not seen.true, events=seen.events, cursor=onward)
-
-
-def _look(tx: Tx, call: Call, predicate: Predicate, topic: str, after: int, limit: int) -> _Seen | Refusal:
-    true = _true(tx, call, predicate)
-    return true if isinstance(true, Refusal) else _events(tx, topic, after, limit=limit, true=true)
-
-
-def _true(tx: Tx, call: Call, predicate: Predicate) -> bool | Refusal:
-    return actor.standing(tx, call) or _holds(tx, call, predicate)
 
 
 def _topic(predicate: Predicate) -> str:

@@ -15,6 +15,8 @@ import attrs
 import psutil
 import trio
 
+from providers.port import Handle
+
 #: Stands in the environment of everything that a launch starts, unless it was taken out.
 MARK = "FIRM_LAUNCH_ID"
 #: What the launcher calls itself until it becomes the program.
@@ -106,6 +108,14 @@ class Process:
                 await trio.lowlevel.checkpoint()
             else:
                 await trio.lowlevel.wait_readable(fd)
+
+
+async def over(handle: Handle) -> None:
+    """Wait for the end of the first process of a terminal. At once when it has ended, or was of an earlier boot."""
+    if handle.boot_id == boot_id():
+        await Process(handle.pid, handle.start_ticks).ended()
+    else:
+        await trio.lowlevel.checkpoint()
 
 
 def process(pid: int) -> Process | None:

@@ -25,6 +25,7 @@ from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
 from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
+from providers.process import over
 from supervisor.checks import Checks
 from supervisor.decide import MOST_FAILURES, Adopt
 
@@ -172,7 +173,7 @@ class Desk:
                     either.cancel_scope.cancel(reason="it is settled")
 
                 either.start_soon(wait)
-                await self.means.provider.ended(handle)
+                await over(handle)
                 await trio.sleep(_BACK_OFF)  # the door may be settling it in this very moment
                 either.cancel_scope.cancel(reason="it ended")
         return proven
@@ -187,14 +188,17 @@ class Desk:
         self._failed(seat)
 
     async def _follow(self, seat: Seat, session: AgentSession, handle: Handle) -> None:
-        """Wait for the end of a process that was proven, and report it. Its place is busy until what it left has ended
-        too: that would go on in the workspace beside its successor.
+        """Wait for the end of a process that was proven, and report it: that it ended at once, how as soon as that was
+        read. Its place is busy until what it left has ended too: that would go on in the workspace beside its
+        successor.
         """
         began = trio.current_time()
-        ended = await self.means.provider.ended(handle)
+        await over(handle)
         if session.id in self.stopping:
             return  # it was asked for, and whoever ends it reads it back
-        await self._report(session, SessionCause.EXITED, _how(ended))
+        await self._report(session, SessionCause.EXITED, "how it ended is not read yet")
+        self.means.crash("exit-reported")
+        await self._report(session, SessionCause.EXITED, _how(await self.means.provider.ended(handle)))
         if trio.current_time() - began >= _SETTLED_IN:
             self.failures.pop(seat.member_run_id, None)
         else:
@@ -231,7 +235,7 @@ class Desk:
         handle = handle_of(launch)
         if handle is not None:
             with trio.move_on_after(_AGAIN):
-                await self.means.provider.ended(handle)
+                await over(handle)
                 await self._report(session, SessionCause.LOST, f"lost: its process has ended; {seen.detail}")
                 return
         log.warning("cannot look for session=%s: %s", session.id, seen.detail)

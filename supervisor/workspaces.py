@@ -56,7 +56,9 @@ class Place:
 
 @attrs.frozen(kw_only=True)
 class Workspace:
-    """A workspace that is there. ``cwd`` is the project's folder in it; ``base`` the commit it stood on when asked."""
+    """A workspace that is there. ``cwd`` is the project's folder in it; ``branch`` is a worktree's own, ``base`` the
+    commit that it stood on when asked.
+    """
 
     cwd: Path
     top: Path
@@ -120,14 +122,10 @@ class Workspaces:
         self._turn = trio.Lock()
 
     async def shared(self, root: Path) -> Workspace | Refusal:
-        """The project's own folder, with or without git."""
+        """The project's own folder, with or without git, which is not asked: every launch would wait for it."""
         if not await trio.Path(root).is_dir():
             return _unusable(root, "it is no folder; make it, or name another project")
-        try:
-            base, on = await head(root), await branch(root)
-        except GitUnusable:
-            base = on = None  # a folder is good enough without git
-        return Workspace(cwd=root, top=root, branch=on, base=base, adopted=True)
+        return Workspace(cwd=root, top=root, branch=None, base=None, adopted=True)
 
     async def worktree(self, place: Place) -> Workspace | Refusal:
         """The member's worktree, made if there is none."""

@@ -7,6 +7,7 @@ finite, a body is a map. What does not fit is refused by field name.
 from __future__ import annotations
 
 import enum
+import functools
 import hashlib
 import math
 import typing
@@ -32,11 +33,12 @@ class _WrongType(TypeError):
     """What a field wanted instead; the message is shown to the caller."""
 
 
-def _choices(target: Any) -> list[str] | None:
+@functools.cache
+def _choices(target: Any) -> tuple[str, ...] | None:
     """The values of an enum; None for every other type."""
     is_enum = isinstance(target, type) and issubclass(target, enum.Enum)
     members: Any = target
-    return [member.value for member in members] if is_enum else None
+    return tuple(member.value for member in members) if is_enum else None
 
 
 def _exactly(kind: type, fits: Callable[[Any], bool], want: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import sys
 import typing
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -81,6 +82,14 @@ class Operation:
         """Every code this operation may refuse with."""
         writing = WRITING if self.effect is Effect.WRITE else ()
         return frozenset((*COMMON, *writing, *self.refuses))
+
+
+def row(request: type[Request[Any]]) -> Operation:
+    """The row of a request. It stands in the module of its noun: a client loads the nouns that it asks about, not the
+    whole table.
+    """
+    rows: tuple[Operation, ...] = sys.modules[request.__module__].OPERATIONS
+    return next(op for op in rows if op.request is request)
 
 
 #: Everybody who may look.

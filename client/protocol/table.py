@@ -55,7 +55,10 @@ BY_REQUEST: dict[type[Request[Any]], Operation] = {op.request: op for op in OPER
 
 
 def digest() -> str:
-    """A short digest of everything a client must agree on to ask: names, fields, defaults, planes, codes."""
+    """A short digest of everything a client must agree on to ask: names, fields, defaults, planes, codes.
+
+    Who says hello has it from ``digest.py``, where ``.ci/generate`` writes it: it is a tenth of a worker's start.
+    """
     rows = [
         (
             op.name,
@@ -70,6 +73,3 @@ def digest() -> str:
         for op in OPERATIONS
     ]
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16]
-
-
-DIGEST = digest()

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Iterator
 import trio
 
 from client.git import one_line
-from client.worker.host import Host
 from client.worker.identity import identify
 from client.worker.link import Gone, Link
 from client.worker.serve import Worker
@@ -61,6 +60,8 @@ async def _main(settings: Settings) -> int:
                 worker.append(Worker(link, me, settings, _say))
                 _say(f"serves {me.name} in {settings.folder}")
                 if me.hosts:
+                    from client.worker.host import Host  # noqa: PLC0415 — few do, and it costs each of them its nouns
+
                     nursery.start_soon(Host(link, me, settings, _say).serve)
                 await worker[0].serve()
         except* Gone as group:

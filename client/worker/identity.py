@@ -6,7 +6,6 @@ import attrs
 
 from client.git import Author
 from client.protocol.attempt import Binding, Custody
-from client.protocol.board import ShowBoard
 from client.protocol.ids import MembershipId, SessionId, TeamRunId
 from client.protocol.operation import MEMBERS, Plane, R, Request
 from client.protocol.refusals import ROWS, Code, Refusal
@@ -65,8 +64,8 @@ async def identify(link: Link) -> Me:
     if welcome.plane not in MEMBERS:
         raise Gone(f"this process is taken for {welcome.plane}; a worker runs in the session of a member", 1)
     agent_id = welcome.actor.removeprefix("agent/")
-    run_id = TeamRunId((await _must(link, ShowBoard())).run.id)
-    own = await _session(link, run_id, agent_id)
+    own = await _session(link, agent_id)
+    run_id = own.team_run_id
     for place in (await _must(link, ShowTeamRun(team_run_id=run_id))).members:
         if place.member_run.id == own.member_run_id:
             return Me(
@@ -80,16 +79,16 @@ async def identify(link: Link) -> Me:
     raise Gone(f"{agent_id} has no place in the run {run_id}", 1)
 
 
-async def _session(link: Link, run_id: TeamRunId, agent_id: str) -> AgentSession:
-    """The one session of this member that is not closed."""
+async def _session(link: Link, agent_id: str) -> AgentSession:
+    """The one session of this member that is not closed. A member is shown those of its own run."""
     cursor: str | None = ""
     while cursor is not None:
-        page = await _must(link, ListSessions(team_run_id=run_id, limit=500, cursor=cursor))
+        page = await _must(link, ListSessions(limit=500, cursor=cursor))
         for each in page.items:
             if each.agent_member_id == agent_id and each.state is not SessionState.CLOSED:
                 return each
         cursor = page.next
-    raise Gone(f"{agent_id} has no session in the run {run_id}", 1)
+    raise Gone(f"{agent_id} has no session", 1)
 
 
 async def delivered(link: Link, me: Me) -> list[WorkShown] | Refusal:

@@ -70,7 +70,7 @@ class Worker:
                     self._tell(refused)
                     await trio.sleep(_AGAIN)
                     continue
-                await self._wait(f"team-run:{self.me.run_id}.seq>{seq}")
+                await self._wait_for_news(seq)
 
     def interrupt(self) -> None:
         """End the program that runs; its Work is then blocked."""
@@ -79,6 +79,20 @@ class Worker:
             return
         self._interrupted = True
         self._running.cancel()
+
+    async def _wait_for_news(self, seq: int) -> None:
+        """Until the run changed in more than the processes of others: of a run that starts, each would wake all."""
+        cursor = ""
+        while True:
+            asked = WaitForEvent(predicate=f"team-run:{self.me.run_id}.seq>{seq}", cursor=cursor)
+            waited = await self.link.ask(asked)
+            if isinstance(waited, Refusal):
+                self._tell(waited)
+                await trio.sleep(_AGAIN)
+                return
+            if not waited.events or not all(_of_others(each.stream, self.me) for each in waited.events):
+                return  # without events it was true before it was asked: nobody knows by what
+            seq, cursor = waited.events[-1].seq, waited.cursor
 
     async def _wait(self, predicate: str) -> None:
         waited = await self.link.ask(WaitForEvent(predicate=predicate, limit=0))
@@ -121,15 +135,11 @@ class Worker:
 
     async def _start(self, work: Work, binding: Binding) -> bool:
         asked = StartWork(work_id=work.id, expected_version=work.version)
-        started = await self.link.ask(asked, key=self._key("start", work, binding.fence))
+        started = await self.link.ask(asked, key=_key("start", work, binding.fence))
         if isinstance(started, Refusal):
             self._tell(started)
             return False
         return await self._run(started, binding)
-
-    def _key(self, verb: str, work: Work, fence: int) -> str:
-        """Of what is asked, not of who asks: whoever asks the same for this attempt gets the same answer."""
-        return f"worker {verb} {work.id} {work.version} {fence}"
 
     async def _run(self, work: Work, binding: Binding) -> bool:
         """Run the program of a started Work and bring what came of it."""
@@ -222,11 +232,11 @@ class Worker:
             self._left[key] = None
             return True
         if isinstance(left, Evidence):
-            outcome = await self.link.ask(left.request(work), key=self._key("submit", work, fence))
+            outcome = await self.link.ask(left.request(work), key=_key("submit", work, fence))
             said = f"submitted for review, {'commit ' + left.revision if left.revision else 'a report only'}"
         else:
             blocked = BlockWork(work_id=work_id, expected_version=work.version, reason=left.why[:_REASON])
-            outcome = await self.link.ask(blocked, key=self._key("block", work, fence))
+            outcome = await self.link.ask(blocked, key=_key("block", work, fence))
             said = f"blocked: {one_line(left.why, most=_REASON)}"
         if isinstance(outcome, Refusal):
             return await self._not_taken(key, outcome)
@@ -247,3 +257,14 @@ class Worker:
             self._left[key] = Obstacle(f"its evidence was refused: {told(refusal)}")
             return True
         return refusal.code is Code.VERSION_CONFLICT
+
+
+def _key(verb: str, work: Work, fence: int) -> str:
+    """Of what is asked, not of who asks: whoever asks the same for this attempt gets the same answer."""
+    return f"worker {verb} {work.id} {work.version} {fence}"
+
+
+def _of_others(stream: str, me: Me) -> bool:
+    """Whether a change of that record is one of other members' processes, which says nothing of any Work."""
+    noun, _, record_id = stream.partition("/")
+    return noun in {"capability", "effect"} or (noun == "session" and record_id != me.session_id)

@@ -14,7 +14,8 @@ SESSION = Lifecycle(
     "agent session",
     start=_S.COLD,
     moves={
-        _S.COLD: {_C.READY: _S.IDLE, _C.LOST: _S.RECOVERY_REQUIRED, _C.CLOSED: _S.CLOSED},
+        # That a process ended is said at once, how it ended when that was read.
+        _S.COLD: {_C.READY: _S.IDLE, _C.EXITED: _S.COLD, _C.LOST: _S.RECOVERY_REQUIRED, _C.CLOSED: _S.CLOSED},
         _S.IDLE: {
             _C.ADOPTED: _S.IDLE,
             _C.CYCLE_STARTED: _S.ACTIVE,
@@ -35,7 +36,7 @@ SESSION = Lifecycle(
             _C.LOST: _S.RECOVERY_REQUIRED,
             _C.CLOSED: _S.CLOSED,
         },
-        _S.RECOVERY_REQUIRED: {_C.RESOLVED: _S.COLD, _C.ADOPTED: _S.IDLE},
+        _S.RECOVERY_REQUIRED: {_C.EXITED: _S.RECOVERY_REQUIRED, _C.RESOLVED: _S.COLD, _C.ADOPTED: _S.IDLE},
         _S.CLOSED: {},
     },
 )

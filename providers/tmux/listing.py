@@ -62,6 +62,18 @@ def seen_in(said: Said, server: Server) -> Mapping[str, Row] | Unreachable:
     return read(rows)
 
 
+async def look_closely(server: Server, pane: str) -> tuple[Row, str] | None:
+    """One pane and what it shows, in one call; None when that could not be had. What an agent wrote comes last."""
+    at = ("-p", "-t", pane)
+    said = await server.ask("display-message", *at, f"#{{pid}} {FORMAT}", ";", "capture-pane", *at)
+    if isinstance(said, Unreachable) or said.status:
+        return None
+    first, _, shown = said.out.partition("\n")
+    pid, _, line = first.partition(" ")
+    (row,) = read(line).values() or (None,)
+    return None if row is None or pid != str(server.process.pid) else (row, shown)
+
+
 def read(rows: str) -> dict[str, Row]:
     found: dict[str, tuple[int, Row]] = {}
     for line in rows.split("\n"):

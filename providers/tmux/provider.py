@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import signal
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
@@ -13,12 +14,13 @@ import trio
 
 from providers.ending import end_all
 from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Pane, Seen, Stopped, Typing, Unreachable
-from providers.process import Process, boot_id, under
-from providers.screen import type_into
+from providers.process import Process, boot_id, over, under
+from providers.screen import last_lines, type_into
 from providers.tmux import launching
 from providers.tmux.keyboard import PaneKeyboard
-from providers.tmux.listing import Row, look
+from providers.tmux.listing import Row, look, look_closely
 from providers.tmux.server import Places, Server, locked, no_place, open_server
+from providers.together import Together
 
 _STATUS_WITHIN = 1.0
 _ASK_AGAIN = 0.02
@@ -45,6 +47,8 @@ class Tmux:
         self._places = Places(folder=folder)
         self._patience = patience
         self._server: Server | None = None
+        self._opening = Together(self._open)
+        self._looking = Together(self._look)
         self._writers: defaultdict[str, trio.Lock] = defaultdict(trio.Lock)
 
     async def open(self) -> Opened | Unreachable:
@@ -52,6 +56,9 @@ class Tmux:
         if self._server is not None and self._server.process.lives():
             await trio.lowlevel.checkpoint()
             return Opened(server=self._server.process, adopted=True)
+        return await self._opening.ask()
+
+    async def _open(self) -> Opened | Unreachable:
         server = await open_server(self._places, self._patience)
         if isinstance(server, Unreachable):
             return server
@@ -71,27 +78,28 @@ class Tmux:
         return await launching.start(self._server, launch)
 
     async def observe(self) -> Seen | Unreachable:
-        seen = _NOT_OPEN if self._server is None else await look(self._server)
+        seen = await self._looking.ask()
         if isinstance(seen, Unreachable):
             return seen
         return Seen(
             panes={each: Pane(handle=launching.handle_of(row), ended=_ended(row, "")) for each, row in seen.items()}
         )
 
+    async def _look(self) -> Mapping[str, Row] | Unreachable:
+        return _NOT_OPEN if self._server is None else await look(self._server)
+
     async def ended(self, handle: Handle) -> Exit:
-        if handle.boot_id == boot_id():
-            await Process(handle.pid, handle.start_ticks).ended()
+        await over(handle)
         server = self._server
         if server is None:
             return _UNKNOWN
         deadline = trio.current_time() + _STATUS_WITHIN
         while True:
-            seen = await look(server)
-            row = None if isinstance(seen, Unreachable) else seen.get(handle.launch_id)
-            if row is None or row.pid != handle.pid:
+            found = await look_closely(server, handle.pane)
+            if found is None or (found[0].launch_id, found[0].pid) != (handle.launch_id, handle.pid):
                 return _UNKNOWN
+            row, screen = found[0], last_lines(found[1])
             if row.known or trio.current_time() >= deadline:
-                screen = await launching.screen(server, row.pane)
                 return _ended(row, screen) or attrs.evolve(_UNKNOWN, screen=screen)
             # libutempter, in the tmux of some systems, loses SIGCHLD while its helper runs; one more is enough.
             server.process.signal(signal.SIGCHLD)
@@ -107,7 +115,7 @@ class Tmux:
             return left
         # That there is no such session is no error here: what counts is what is seen after.
         said = await server.ask("kill-session", "-t", f"={handle.launch_id}")
-        seen = said if isinstance(said, Unreachable) else await look(server)
+        seen = said if isinstance(said, Unreachable) else await self._looking.ask()
         if isinstance(seen, Unreachable):
             return seen
         if handle.launch_id in seen:
@@ -130,7 +138,7 @@ class Tmux:
     async def capture(self, handle: Handle) -> str | Unreachable:
         if self._server is None:
             return _NOT_OPEN
-        seen = await look(self._server)
+        seen = await self._looking.ask()
         if isinstance(seen, Unreachable):
             return seen
         row = seen.get(handle.launch_id)

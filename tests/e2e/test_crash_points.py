@@ -31,6 +31,22 @@ def test_killed_in_a_launch_the_next_daemon_ends_with_one_proven_process(field: 
     assert (field.members(), field.server_lives()) == ([], False)
 
 
+def test_killed_between_an_end_and_how_it_ended_the_next_daemon_starts_its_successor(field: Field) -> None:
+    """How it ended stays unread, and is called so."""
+    field.team("kiwi")
+    dying = field.start(FIRM_CRASH_AT="exit-reported")
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    (first,) = field.until_live()
+    os.kill(first["pid"], signal.SIGKILL)
+    assert dying.wait() == -signal.SIGKILL
+    field.start()
+    field.wait(f"session:{first['id']}.state=closed")
+    (second,) = field.until_live()
+    assert (second["session_gen"], field.roots()) == (first["session_gen"] + 1, [second["pid"]])
+    kinds = [each["kind"] for each in field.ask("event", "list", "--stream", f"session/{first['id']}")["items"]]
+    assert kinds[-2:] == ["exited: how it ended is not read yet", "superseded"]
+
+
 @pytest.mark.parametrize("point", _STOP)
 def test_killed_in_a_stop_the_next_daemon_ends_what_is_left(field: Field, point: str) -> None:
     field.team("kiwi")

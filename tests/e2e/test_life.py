@@ -13,8 +13,8 @@ from collections.abc import Callable
 import pytest
 
 from client import paths
+from client.protocol.digest import DIGEST
 from client.protocol.refusals import Code
-from client.protocol.table import DIGEST
 from daemon.cannot_start import StartCode
 from tests.support import cut_starts
 from tests.support.daemon import Daemon, Home

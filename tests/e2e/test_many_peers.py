@@ -15,8 +15,8 @@ import trio
 
 from client.cli import ask
 from client.connection import connect
+from client.protocol.digest import DIGEST
 from client.protocol.node import NodeStatus, ShowStatus
-from client.protocol.table import DIGEST
 from tests.support.daemon import COMMAND, Daemon, Home
 from tests.support.wire import PATIENCE, Client, hello, request
 

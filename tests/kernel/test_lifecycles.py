@@ -117,6 +117,7 @@ SPECIFIED = [
         final={"closed"},
         moves={
             ("cold", "ready", "idle"),
+            ("cold", "exited", "cold"),
             ("cold", "lost", "recovery_required"),
             ("cold", "closed", "closed"),
             ("idle", "cycle_started", "active"),
@@ -133,6 +134,7 @@ SPECIFIED = [
             ("interrupted", "adopted", "idle"),
             ("interrupted", "lost", "recovery_required"),
             ("interrupted", "closed", "closed"),
+            ("recovery_required", "exited", "recovery_required"),
             ("recovery_required", "resolved", "cold"),
             ("recovery_required", "adopted", "idle"),
         },

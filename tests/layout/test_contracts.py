@@ -111,6 +111,15 @@ def sleeps(path: Path) -> list[int]:
 SLEEP = {"vfs.py": "is the slow disk itself"}
 
 
+def test_a_worker_loads_only_the_nouns_that_it_asks_about() -> None:
+    """Ten members that start at once share the cores with each other and with the daemon that starts them."""
+    loads = "import sys, client.worker.command; print(*(m for m in sys.modules if m.startswith('client.protocol.')))"
+    done = subprocess.run([sys.executable, "-I", "-c", loads], capture_output=True, text=True, check=True)
+    loaded = {name.removeprefix("client.protocol.") for name in done.stdout.split()}
+    assert "work_asks" in loaded
+    assert not loaded & {"agent", "board", "delegation", "effect", "membership", "message", "project", "table", "team"}
+
+
 def test_no_test_sleeps(tmp_path: Path) -> None:
     sleeper = tmp_path / "sleeper.py"
     sleeper.write_text("trio.sleep(0)\ntrio.sleep(0.1)\nsleep(n)\nprint(1)\n")

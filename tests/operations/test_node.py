@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from client.protocol.agent import ShowAgent
+from client.protocol.digest import DIGEST
 from client.protocol.ids import AgentMemberRef, FilePath
 from client.protocol.node import (
     BackUpNode,
@@ -24,7 +25,6 @@ from client.protocol.node import (
 )
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
-from client.protocol.table import DIGEST
 from daemon.operations.quarantine import _READ
 from store import migrate
 from tests.support import refusals, scene, tmpfs

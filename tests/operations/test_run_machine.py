@@ -291,7 +291,9 @@ class Sessions(Onward):
             ("active", "exited"): "recovery_required",
             ("active", "lost"): "recovery_required",
             ("cold", "ready"): "idle",
+            ("cold", "exited"): "cold",
             ("cold", "lost"): "recovery_required",
+            ("recovery_required", "exited"): "recovery_required",
             ("recovery_required", "resolved"): "cold",
         }
         to = moves.get((person.state, cause.value))

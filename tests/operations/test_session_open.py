@@ -9,6 +9,7 @@ import pytest
 
 from client.protocol.agent import Ceiling, ShowAgent, UpdateAgent
 from client.protocol.attempt import Custody
+from client.protocol.event import ListEvents
 from client.protocol.ids import AgentMemberRef, MemberRunId, SessionId, TeamRef
 from client.protocol.membership import LeaveTeam
 from client.protocol.operation import Plane
@@ -240,6 +241,23 @@ async def test_what_a_session_held_is_orphaned_with_it(node: InProcessNode, caus
     shown = await node.ok(ShowWork(work_id=work.id))
     assert shown.work == work
     assert [(b.custody, b.reason) for b in shown.bindings] == [(Custody.ORPHANED_UNVERIFIED, f"session {cause.value}")]
+
+
+async def test_how_a_process_ended_may_be_said_after_that_it_did(node: InProcessNode) -> None:
+    """What it held is orphaned by the first report, and once; the second says nothing but how."""
+    s = await stage(node)
+    await s.started(s.bob)
+    active = await report(s, s.bob.session, C.CYCLE_STARTED)
+    ended = await supervised(s, said(active, C.EXITED, s.sup_gen, reason="how is not read yet"))
+    known = await supervised(s, said(ended, C.EXITED, s.sup_gen, reason="ended by signal 9"))
+    assert known == attrs.evolve(ended, version=ended.version + 1, updated_at=known.updated_at)
+    assert (known.state, known.process) == (SessionState.RECOVERY_REQUIRED, Liveness.STOPPED)
+    events = (await node.ok(ListEvents(team_run_id=s.run.id, limit=500))).items
+    assert [e.kind for e in events if e.stream == f"session/{known.id}"][-2:] == [
+        "exited: how is not read yet",
+        "exited: ended by signal 9",
+    ]
+    assert len([e for e in events if e.body.get("custody") == Custody.ORPHANED_UNVERIFIED.value]) == 1
 
 
 async def test_session_report_closed_ends_its_capability(node: InProcessNode) -> None:

@@ -91,13 +91,18 @@ async def test_a_base_behind_a_link_is_one_place(bench: Bench, tmp_path: Path) -
     assert (await bench.made()).adopted
 
 
-async def test_the_shared_workspace_is_the_project_itself(bench: Bench, tmp_path: Path) -> None:
-    first = bench.repo.git("rev-parse", "HEAD")
-    shared = await Workspaces().shared(bench.repo.root)
-    root = bench.repo.root
-    assert shared == Workspace(cwd=root, top=root, branch="main", base=first, adopted=True)
-    plain = await Workspaces().shared(tmp_path)
-    assert plain == Workspace(cwd=tmp_path, top=tmp_path, branch=None, base=None, adopted=True)
+async def test_the_shared_workspace_is_the_project_itself_and_git_is_not_asked(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tmp_path / "asked"
+    git = tmp_path / "git"
+    git.write_text(f'#!/bin/sh\necho "$@" >>{asked}\n')
+    git.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    for folder in (bench.repo.root, tmp_path):
+        shared = await Workspaces().shared(folder)
+        assert shared == Workspace(cwd=folder, top=folder, branch=None, base=None, adopted=True)
+    assert not asked.exists()
 
 
 async def test_names_of_any_kind_make_workspaces_of_their_own(bench: Bench) -> None:

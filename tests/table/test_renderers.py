@@ -18,10 +18,11 @@ from client.cli import index
 from client.cli.arguments import parse
 from client.cli.main import verbs_of
 from client.protocol import cli_index, codec, json_schema, reference, table
+from client.protocol.digest import DIGEST
 from client.protocol.operation import Effect, Operation
 from client.protocol.refusals import COMMON, ROWS, WRITING, Code
 from client.protocol.shape import Shape, shapes
-from client.protocol.table import DIGEST, OPERATIONS, digest
+from client.protocol.table import OPERATIONS, digest
 from tests.support.samples import well_formed
 from tests.table.test_strictness import WRONG, beyond, fits, within
 

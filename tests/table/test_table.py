@@ -15,7 +15,7 @@ import pytest
 
 import store
 from client.cli.main import ALIASES, BY_HAND
-from client.protocol.operation import MEMBERS, OPERATOR, SUPERVISOR, Effect, Operation, Plane
+from client.protocol.operation import MEMBERS, OPERATOR, SUPERVISOR, Effect, Operation, Plane, row
 from client.protocol.refusals import COMMON, HELLO, ROWS, WORKSPACES, WRITING, Code, Retry
 from client.protocol.shape import shapes
 from client.protocol.table import BY_NAME, BY_REQUEST, OPERATIONS
@@ -62,6 +62,11 @@ def test_names_are_sorted_and_unique() -> None:
     names = [op.name for op in OPERATIONS]
     assert names == sorted(set(names))
     assert len(BY_REQUEST) == len(BY_NAME) == len(OPERATIONS)
+
+
+@every_operation
+def test_the_row_of_a_request_stands_in_the_module_of_its_noun(op: Operation) -> None:
+    assert row(op.request) is op
 
 
 @every_operation

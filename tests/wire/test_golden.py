@@ -18,12 +18,12 @@ from client.cli.ask import Conversation
 from client.connection import connect
 from client.protocol import codec
 from client.protocol.agent import CreateAgent, ShowAgent
+from client.protocol.digest import DIGEST
 from client.protocol.frames import MAX_ANSWER, Frames, frame
 from client.protocol.hello import PROTOCOL, Welcome
 from client.protocol.ids import AgentMemberRef, DaemonGen, NodeId, StoreId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
-from client.protocol.table import DIGEST
 
 GOLDEN = Path(__file__).parent / "golden"
 KEY = "7e" * 32

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from client.protocol.digest import DIGEST
 from client.protocol.hello import PROTOCOL
 from client.protocol.refusals import HELLO, Code
-from client.protocol.table import DIGEST
 from daemon.socket import FRAME_SECONDS, HELLO_SECONDS
 from tests.support.daemon import Daemon
 from tests.support.wire import Client, Message, hello, packed, request

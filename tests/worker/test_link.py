@@ -15,12 +15,12 @@ import trio
 
 from client.protocol import codec
 from client.protocol.board import AcknowledgeAttention, AttentionList
+from client.protocol.digest import DIGEST
 from client.protocol.frames import MAX_REQUEST, Frames
 from client.protocol.hello import PROTOCOL, Welcome
 from client.protocol.ids import DaemonGen, NodeId, StoreId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
-from client.protocol.table import DIGEST
 from client.worker.link import Gone, Link
 from tests.support.wire import Message, packed
 
