@@ -38,9 +38,12 @@ def environment(own: Mapping[str, str], *, firm_bin: str, socket: Path) -> dict[
     }
 
 
-def means(folder: Path, own: Mapping[str, str], *, socket: Path, crash: Callable[[str], None]) -> Means:
+def means(
+    folder: Path, own: Mapping[str, str], *, socket: Path, crash: Callable[[str], None], checks: Path | None = None
+) -> Means:
     """``folder`` holds the tmux server's files; ``socket`` is the door at which a launcher asks what it becomes;
-    ``crash`` ends the daemon at a named boundary, for tests.
+    ``crash`` ends the process at a named boundary, for tests. ``checks`` tells the checks of a supervisor that runs
+    apart from those of the daemon.
     """
     tmux, workspaces = Tmux(folder), Workspaces()
     words = (sys.executable, "-I", "-S", str(Path(launcher.__file__).resolve()), str(socket))
@@ -51,7 +54,7 @@ def means(folder: Path, own: Mapping[str, str], *, socket: Path, crash: Callable
         launcher=lambda launch_id: (*words, launch_id),
         profiles=PROFILES.keys(),
         crash=crash,
-        checks=Checks(_checkouts(own, folder), check_logs.folder(own), {"PATH": os.defpath, **own}),
+        checks=Checks(_checkouts(own, checks or folder), check_logs.folder(own), {"PATH": os.defpath, **own}),
     )
 
 
@@ -60,7 +63,7 @@ def _worktrees(own: Mapping[str, str]) -> Path:
 
 
 def _checkouts(own: Mapping[str, str], folder: Path) -> Path:
-    """Of this daemon alone, told apart by its own folder: when it begins, whatever is left in there is thrown away."""
+    """Of this process alone, told apart by its folder: what is left in there is thrown away when it begins."""
     return _data(own) / "checks" / hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
 
 

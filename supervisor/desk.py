@@ -31,7 +31,7 @@ from supervisor.decide import MOST_FAILURES, Adopt
 log = logging.getLogger(__name__)
 
 #: After these a supervisor stops. Anything else may be lifted: a full disk is emptied, a record is repaired.
-_ENDS = frozenset({Code.NOT_FOUND, Code.SUPERVISOR_GENERATION_FENCED, Code.TEAM_RUN_NOT_OPEN})
+ENDS = frozenset({Code.NOT_FOUND, Code.SUPERVISOR_GENERATION_FENCED, Code.TEAM_RUN_NOT_OPEN})
 #: Seconds before it asks again after something that may be lifted.
 _AGAIN = 10.0
 #: Seconds from the start of a launcher to the proof that it became its program.
@@ -64,7 +64,7 @@ async def lasting(node: Node, request: Request[R], *, key: str = "") -> R | Refu
     told: Code | None = None
     while True:
         outcome = await node.ask(request, key=key)
-        if not isinstance(outcome, Refusal) or outcome.code in _ENDS:
+        if not isinstance(outcome, Refusal) or outcome.code in ENDS:
             return outcome
         if outcome.code is not told:
             told = outcome.code
