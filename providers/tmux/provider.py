@@ -102,9 +102,14 @@ class Tmux:
         if server is None:
             return _NOT_OPEN
         first = Process(handle.pid, handle.start_ticks if handle.boot_id == boot_id() else -1)
-        left = await launching.end_launch(server, handle.launch_id, first)
+        if handle.boot_id == boot_id() and await self._outlived(server, handle):
+            left = await launching.end_left(handle.launch_id, first)
+        else:
+            left = await launching.end_launch(server, handle.launch_id, first)
         if isinstance(left, Unreachable):
             return left
+        if not server.process.lives():
+            return Stopped(left=left)  # it took its terminals along
         # That there is no such session is no error here: what counts is what is seen after.
         said = await server.ask("kill-session", "-t", f"={handle.launch_id}")
         seen = said if isinstance(said, Unreachable) else await look(server)
@@ -114,6 +119,13 @@ class Tmux:
             return Unreachable(detail=f"tmux still has the terminal of {handle.launch_id}")
         self._writers.pop(handle.launch_id, None)
         return Stopped(left=left)
+
+    async def _outlived(self, server: Server, handle: Handle) -> bool:
+        """Whether the server that had this terminal has died: the one of now has none, or is none any more."""
+        if not server.process.lives():
+            return True
+        seen = await look(server)
+        return not isinstance(seen, Unreachable) and handle.launch_id not in seen
 
     async def deliver(self, handle: Handle, text: str, typing: Typing) -> Delivered | Unreachable:
         if self._server is None:

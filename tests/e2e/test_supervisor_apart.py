@@ -60,15 +60,10 @@ def run_of(field: Field) -> dict[str, Any]:
     return dict(run)
 
 
-def held_by(field: Field, session_id: str) -> int:
-    """The generation of the supervisor that proved that session last."""
-    return int(field.ask("session", "show", session_id)["capability"]["sup_gen"])
-
-
 def until_adopted(field: Field, session_id: str, sup_gen: int) -> None:
-    while held_by(field, session_id) != sup_gen:
+    while field.held_by(session_id) != sup_gen:
         seq = field.firm("event", "list", "--limit", "1")["seq"]
-        if held_by(field, session_id) != sup_gen:
+        if field.held_by(session_id) != sup_gen:
             field.wait(f"seq>{seq}")
 
 
