@@ -13,6 +13,7 @@ import contextlib
 import itertools
 import math
 import os
+import select
 import socket
 import struct
 from collections.abc import AsyncIterator, Iterator
@@ -47,11 +48,18 @@ class Disconnected(Exception):
 
 
 @contextlib.asynccontextmanager
-async def connect(path: str | os.PathLike[str], key: str, capability: str = "") -> AsyncIterator[Connection]:
-    """Connect and say hello. Raises ``Disconnected`` where nobody answers or the hello is refused."""
+async def connect(
+    path: str | os.PathLike[str], key: str, capability: str = "", *, supervises: str = ""
+) -> AsyncIterator[Connection]:
+    """Connect and say hello; as the supervisor of the run ``supervises``, where one is named. Raises ``Disconnected``
+    where nobody answers or the hello is refused.
+    """
     async with await _open(os.fspath(path)) as stream:
         frames = Frames(MAX_ANSWER)
-        connection = Connection(stream, await _greet(stream, frames, key, capability))
+        shown = {"capability": capability} if capability else {"key": key}
+        if supervises:
+            shown["supervises"] = supervises
+        connection = Connection(stream, await _greet(stream, frames, shown))
         failure: Exception | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(connection.send)
@@ -84,9 +92,8 @@ async def _open(path: str) -> trio.SocketStream:
     return stream
 
 
-async def _greet(stream: trio.SocketStream, frames: Frames, key: str, capability: str) -> Welcome:
+async def _greet(stream: trio.SocketStream, frames: Frames, shown: dict[str, str]) -> Welcome:
     heard: list[bytes] = []
-    shown = {"capability": capability} if capability else {"key": key}
     try:
         await stream.send_all(_packed({"hello": {"protocol": PROTOCOL, "table": DIGEST, **shown}}))
         while not heard and (data := await stream.receive_some(_CHUNK)):
@@ -132,6 +139,12 @@ class Connection:
             reply = await self.next(replies)
             outcome: R | Refusal = codec.outcome(op, reply)
         return outcome, reply.get("seq", 0)
+
+    def lives(self) -> bool:
+        """Whether the daemon still has its end, as the kernel says at this moment."""
+        poll = select.poll()
+        poll.register(self._stream.socket.fileno(), select.POLLRDHUP)
+        return not poll.poll(0)
 
     @contextlib.contextmanager
     def watch(self, request: Request[R]) -> Iterator[Watch[R]]:

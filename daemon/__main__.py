@@ -1,4 +1,6 @@
-"""``python -I -m daemon``: run the daemon in the foreground; ``restore FILE`` puts a backup in place."""
+"""``python -I -m daemon``: run the daemon in the foreground; ``supervise RUN`` supervises one run beside it;
+``restore FILE`` puts a backup in place.
+"""
 
 from __future__ import annotations
 

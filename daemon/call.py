@@ -9,6 +9,7 @@ import attrs
 
 from client.protocol.ids import AgentMemberId, DaemonGen, NodeId, SessionGen, SessionId, StoreId, TeamRunId, UnixMs
 from client.protocol.operation import Plane
+from daemon.leases import Leases
 
 
 def _no_tokens(_: Any) -> str:
@@ -30,5 +31,6 @@ class Call:
     session_gen: SessionGen | None = None  # the same
     by_capability: bool = False  # proven by a token, not by the process alone
     team_run_id: TeamRunId | None = None  # on the supervisor's plane: the one run it may touch
+    leases: Leases = attrs.Factory(Leases)
     token: Callable[[Any], str] = _no_tokens  # the capability of a session, derived from the node's secret
     facts: Any = None  # what was read outside the database before the unit, where the operation needs it, or a refusal

@@ -1,24 +1,28 @@
-"""The daemon's own command line: ``run`` and ``restore FILE``. People use ``firm node`` instead."""
+"""The daemon's own command line: ``run``, ``supervise RUN`` and ``restore FILE``. People use ``firm node`` instead."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from daemon import instance
+from daemon import apart, instance
 from daemon import main as daemon_main
 from daemon.cannot_start import CannotStart
 from daemon.config import from_environment
 from store.maintenance import BadBackup, Unusable, restore
 from store.migrate import NotOurs, TooNew
 
-USAGE = "usage: firm-daemon [run | restore FILE]"
+USAGE = "usage: firm-daemon [run | supervise RUN [LEASE SECONDS] | restore FILE]"
 
 
 def main(arguments: list[str]) -> int:
     match arguments:
         case [] | ["run"]:
             return daemon_main.run()
+        case ["supervise", run_id]:
+            return apart.run(run_id)
+        case ["supervise", run_id, seconds] if seconds.isdecimal() and int(seconds) > 0:
+            return apart.run(run_id, int(seconds))
         case ["restore", file]:
             return _restore(Path(file).absolute())
         case _:

@@ -25,10 +25,12 @@ from client.protocol.node import (
 )
 from client.protocol.node import Health as HealthState
 from client.protocol.refusals import Code, Refusal
+from client.protocol.team_run import RenewTeamRun, TeamRun
 from daemon.build import COMMIT, NOT_BUILT, VERSION
 from daemon.call import Call
 from daemon.health import Health
 from daemon.instance import Doors
+from daemon.operations import team_run
 from daemon.peer import BOUNDARY
 from daemon.relay import Relay
 from daemon.socket import Counts
@@ -69,6 +71,7 @@ class Live:
             "node.stop": self.stop,
             "session.sweep": Terminals(self.store, self.means).sweep,
             "session.terminal": Terminals(self.store, self.means).show,
+            "team-run.renew": self.renew,
         }
 
     @property
@@ -89,6 +92,10 @@ class Live:
         if isinstance(done, Refusal) and done.code is Code.STORE_CORRUPT:
             self.store.stop_writing()
         return done
+
+    async def renew(self, call: Call, ask: RenewTeamRun) -> TeamRun | Refusal:
+        """As a unit of work: whoever takes the run comes before it or after it."""
+        return await self.store.write(lambda tx: team_run.renew(tx, call, ask))
 
     async def stop(self, _: Call, __: StopNode) -> StopReceipt:
         """The connection that asked sends the receipt before it lets go."""

@@ -16,7 +16,7 @@ import trio
 
 from client.protocol.ids import BindingId, SessionId, TeamRunId
 from client.protocol.operation import Plane
-from client.protocol.refusals import ROWS, Refusal, Retry
+from client.protocol.refusals import ROWS, Code, Refusal, Retry
 from client.protocol.session import AgentSession
 from daemon.call import Call
 from daemon.dispatch import Dispatcher
@@ -99,10 +99,16 @@ class Loops:
         held.discard(run_id)
 
     async def _held(self, run_id: TeamRunId, node: Inside) -> Refusal:
-        """Hold a run until it ends. A bug over one run ends neither the daemon nor the other runs."""
+        """Hold a run until it ends, and again when a supervisor in a process of its own has let go of it.
+
+        A bug over one run ends neither the daemon nor the other runs.
+        """
         while True:
             try:
-                return await supervise(node, self.means, run_id)
+                ended = await supervise(node, self.means, run_id)
+                if ended.code is not Code.SUPERVISOR_GENERATION_FENCED:
+                    return ended
+                log.info("run=%s was taken by another process: %s", run_id, ended.lifted_by)
             except Exception:
                 log.exception("the supervisor of run=%s failed; the next one begins in %.0f s", run_id, AGAIN)
                 await trio.sleep(AGAIN)

@@ -36,6 +36,7 @@ from daemon.health import Health, now
 from daemon.instance import Door, Doors
 from daemon.intake import Intake
 from daemon.launches import Launches
+from daemon.leases import Leases
 from daemon.live import Live
 from daemon.loops import Loops
 from daemon.notify import Notifier
@@ -164,7 +165,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
 
 def _caller(opened: Opened, secret: str) -> Callable[[Peer], Call]:
     """Makes the call of a peer at the moment at which it asks."""
-    row, token = opened.row, tokens(secret)
+    row, token, leases = opened.row, tokens(secret), Leases()
 
     def call(peer: Peer) -> Call:
         return Call(
@@ -178,7 +179,9 @@ def _caller(opened: Opened, secret: str) -> Callable[[Peer], Call]:
             session_id=peer.session_id,
             session_gen=peer.session_gen,
             by_capability=peer.by_capability,
+            team_run_id=peer.team_run_id,
             token=token,
+            leases=leases,
         )
 
     return call

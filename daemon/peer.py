@@ -22,7 +22,7 @@ import trio
 
 from client.protocol import codec
 from client.protocol.hello import PROTOCOL, Hello, same
-from client.protocol.ids import AgentMemberId, SessionGen, SessionId
+from client.protocol.ids import AgentMemberId, SessionGen, SessionId, TeamRunId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 
@@ -65,6 +65,7 @@ class Peer:
     session_id: SessionId | None = None
     session_gen: SessionGen | None = None
     by_capability: bool = False
+    team_run_id: TeamRunId | None = None  # on the supervisor's plane
 
 
 def process_of(sock: socket.socket | trio.socket.SocketType) -> Process | None:
@@ -133,6 +134,9 @@ def resolve(process: Process, hello: Hello, known: Known, *, member_door: bool) 
         return _denied("ask from a process that lives: the one that connected has ended")
     if sign:
         return _denied(f"ask from a shell of your own: {sign}")
+    if hello.supervises:  # whoever may do everything may also do only this
+        run_id = TeamRunId(hello.supervises)
+        return Peer(Plane.SUPERVISOR, f"supervisor/{run_id}", process.pid, team_run_id=run_id)
     return Peer(Plane.OPERATOR, "operator", process.pid)
 
 

@@ -38,9 +38,12 @@ def environment(own: Mapping[str, str], *, firm_bin: str, socket: Path) -> dict[
     }
 
 
-def means(folder: Path, own: Mapping[str, str], *, socket: Path, crash: Callable[[str], None]) -> Means:
+def means(
+    folder: Path, own: Mapping[str, str], *, socket: Path, crash: Callable[[str], None], checks: Path | None = None
+) -> Means:
     """``folder`` holds the tmux server's files; ``socket`` is the door at which a launcher asks what it becomes;
-    ``crash`` ends the daemon at a named boundary, for tests.
+    ``crash`` ends the process at a named boundary, for tests. ``checks`` tells the checks of a supervisor that runs
+    apart from those of the daemon.
     """
     tmux, workspaces = Tmux(folder), Workspaces()
     words = (sys.executable, "-I", "-S", str(Path(launcher.__file__).resolve()), str(socket))
@@ -52,7 +55,9 @@ def means(folder: Path, own: Mapping[str, str], *, socket: Path, crash: Callable
         profiles=PROFILES.keys(),
         crash=crash,
         checks=Checks(
-            _data(own) / "checks" / _own(folder), check_logs.folder(own) / _own(folder), {"PATH": os.defpath, **own}
+            _data(own) / "checks" / _own(checks or folder),
+            check_logs.folder(own) / _own(checks or folder),
+            {"PATH": os.defpath, **own},
         ),
     )
 
@@ -62,7 +67,7 @@ def _worktrees(own: Mapping[str, str]) -> Path:
 
 
 def _own(folder: Path) -> str:
-    """What tells the checkouts and logs of this daemon apart, which throws away what is left in there."""
+    """What tells the checkouts and logs of this process apart, which throws away what is left in there."""
     return hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
 
 

@@ -134,7 +134,7 @@ class Provider(Protocol):
         ...
 
     async def stop(self, handle: Handle) -> Stopped | Unreachable:
-        """End everything that the launch left below this provider, TERM then KILL, and its terminal. Read back."""
+        """End everything that the launch left, TERM then KILL, and its terminal. Read back."""
         ...
 
     async def deliver(self, handle: Handle, text: str, typing: Typing) -> Delivered | Unreachable:

@@ -166,6 +166,12 @@ def under(*roots: Process) -> set[Process]:
     return below
 
 
+def since(first: Process) -> set[Process]:
+    """Everything on this machine that is no older than a process. Call it in a thread."""
+    found = (process(pid) for pid in psutil.pids())
+    return {each for each in found if each is not None and each.start_ticks >= first.start_ticks}
+
+
 def marked(candidates: set[Process], launch_id: str) -> set[Process]:
     """Those that carry the mark of this launch. One whose environment may not be read carries none that we know of."""
     wanted = f"{MARK}={launch_id}".encode()

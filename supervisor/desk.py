@@ -25,14 +25,14 @@ from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
 from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
-from providers.process import over
+from providers.process import Process, boot_id, over
 from supervisor.checks import Checks
 from supervisor.decide import MOST_FAILURES, Adopt
 
 log = logging.getLogger(__name__)
 
 #: After these a supervisor stops. Anything else may be lifted: a full disk is emptied, a record is repaired.
-_ENDS = frozenset({Code.NOT_FOUND, Code.SUPERVISOR_GENERATION_FENCED, Code.TEAM_RUN_NOT_OPEN})
+ENDS = frozenset({Code.NOT_FOUND, Code.SUPERVISOR_GENERATION_FENCED, Code.TEAM_RUN_NOT_OPEN})
 #: Seconds before it asks again after something that may be lifted.
 _AGAIN = 10.0
 #: Seconds from the start of a launcher to the proof that it became its program.
@@ -65,7 +65,7 @@ async def lasting(node: Node, request: Request[R], *, key: str = "") -> R | Refu
     told: Code | None = None
     while True:
         outcome = await node.ask(request, key=key)
-        if not isinstance(outcome, Refusal) or outcome.code in _ENDS:
+        if not isinstance(outcome, Refusal) or outcome.code in ENDS:
             return outcome
         if outcome.code is not told:
             told = outcome.code
@@ -100,6 +100,9 @@ class Desk:
         failed = self.failures.get(seat.member_run_id, 0)
         if failed:
             await trio.sleep(_BACK_OFF * 2**failed)
+        if not await _cleared(self.means, seat):
+            await trio.sleep(_AGAIN)
+            return
         session = await self._session(seat)
         if session is None:  # such as a member that has its session in another run
             await trio.sleep(_AGAIN)
@@ -219,9 +222,10 @@ class Desk:
         if launch.state is not EffectState.SETTLED:
             await self._reconcile(action, pane)
             return
-        if pane is None or not _same(pane.handle, launch):
-            why = "foreign: its terminal holds another process" if pane else "its terminal is gone"
-            await self._report(session, SessionCause.LOST, f"lost: {why}")
+        if pane is None:
+            await self._gone(session, launch)
+        elif not _same(pane.handle, launch):
+            await self._report(session, SessionCause.LOST, "lost: foreign: its terminal holds another process")
         elif pane.ended is not None:
             await self._report(session, SessionCause.EXITED, _how(await self.means.provider.ended(pane.handle)))
         else:
@@ -229,6 +233,26 @@ class Desk:
             if session.sup_gen != self.sup_gen or session.state is not SessionState.IDLE:
                 await self._report(session, SessionCause.ADOPTED, seen_as)
             await self._follow(seat, session, pane.handle)
+
+    async def _gone(self, session: AgentSession, launch: RuntimeEffect) -> None:
+        """Its terminal went while nobody looked. Where all of it is proven to have ended it gets a successor, as when
+        somebody had looked; otherwise, and after a start of the machine, a person decides.
+        """
+        handle = handle_of(launch)
+        if handle is None or handle.boot_id != boot_id():
+            await self._report(session, SessionCause.LOST, "lost: the machine was started again")
+            return
+        first = Process(handle.pid, handle.start_ticks)
+        with trio.move_on_after(_AGAIN):  # it may be ending: its terminal hung up on it
+            await first.ended()
+        if first.lives():
+            await self._report(session, SessionCause.LOST, "lost: its terminal is gone, its process is not")
+            return
+        stopped = await self.means.provider.stop(handle)
+        if isinstance(stopped, Unreachable) or stopped.left:
+            await self._report(session, SessionCause.LOST, f"lost: not all of it is proven ended: {stopped}")
+            return
+        await self._report(session, SessionCause.EXITED, "lost: its terminal is gone and its process has ended")
 
     async def _unseen(self, session: AgentSession, launch: RuntimeEffect, seen: Unreachable) -> None:
         """Nothing can be looked up. A process that has ended shows it by itself; any other is looked for again."""
@@ -298,3 +322,16 @@ def _how(ended: Exit) -> str:
     if ended.signal is not None:
         return f"ended by signal {ended.signal}"
     return "ended, its status is unknown" if ended.status is None else f"ended with status {ended.status}"
+
+
+async def _cleared(means: Means, seat: Seat) -> bool:
+    """Whether nothing of the former launch is left. Whoever followed it may have died before it had ended that."""
+    former = handle_of(seat.launch) if seat.launch is not None else None
+    if former is None:
+        return True
+    await means.ready()
+    stopped = await means.provider.stop(former)
+    if not isinstance(stopped, Unreachable) and not stopped.left:
+        return True
+    log.warning("%s waits for the end of launch=%s: %s", seat.agent_name, former.launch_id, stopped)
+    return False

@@ -1,7 +1,8 @@
 """The loop of one team run: see what is due, decide, act, report, wait for the run to change. Nothing polls.
 
 It is a client that holds a fence: everything it does names its ``sup_gen``, and the first refusal that says a newer
-supervisor took over ends it. It runs inside the daemon, or over a socket; it cannot tell which.
+supervisor took over ends it. It runs inside the daemon, or over a socket under a lease (``lease.py``); it cannot tell
+which.
 """
 
 from __future__ import annotations
@@ -39,12 +40,15 @@ async def supervise(node: Node, means: Means | None, run_id: TeamRunId) -> Refus
     What it does for one place or one control is a task of its own; they end with it, the processes do not.
     """
     taken = await lasting(node, TakeTeamRun(team_run_id=run_id))
-    if isinstance(taken, Refusal):
-        return taken
-    log.info("holding run=%s sup_gen=%d", run_id, taken.sup_gen)
+    return taken if isinstance(taken, Refusal) else await hold(node, means, run_id, taken.sup_gen)
+
+
+async def hold(node: Node, means: Means | None, run_id: TeamRunId, sup_gen: int) -> Refusal:
+    """The same for a run that was taken already."""
+    log.info("holding run=%s sup_gen=%d", run_id, sup_gen)
     async with trio.open_nursery() as tasks:
-        desk = Desk(node, means, run_id, taken.sup_gen) if means else None
-        ended = await _hold(node, desk, run_id, taken.sup_gen, tasks)
+        desk = Desk(node, means, run_id, sup_gen) if means else None
+        ended = await _hold(node, desk, run_id, sup_gen, tasks)
         tasks.cancel_scope.cancel(reason="the run is not this supervisor's any more")
     return ended
 

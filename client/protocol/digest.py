@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "08a2d401a71a279f"
+DIGEST = "b889b5be97244ca5"

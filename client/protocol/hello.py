@@ -26,6 +26,7 @@ class Hello:
     key: str = ""
     capability: str = ""
     launch: str = ""  # a launcher names its launch and nothing else
+    supervises: str = ""  # the run that whoever shows the operator key supervises on this connection, and nothing else
 
 
 @attrs.frozen(kw_only=True)

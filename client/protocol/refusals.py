@@ -80,6 +80,7 @@ class Code(enum.StrEnum):
     STORE_IO_ERROR = "STORE_IO_ERROR"
     STORE_READ_ONLY = "STORE_READ_ONLY"
     SUPERVISOR_GENERATION_FENCED = "SUPERVISOR_GENERATION_FENCED"
+    SUPERVISOR_LEASE_HELD = "SUPERVISOR_LEASE_HELD"
     TEAM_RUN_DORMANT = "TEAM_RUN_DORMANT"
     TEAM_RUN_NOT_OPEN = "TEAM_RUN_NOT_OPEN"
     TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
@@ -167,6 +168,7 @@ ROWS: Mapping[Code, Row] = {
     Code.STORE_IO_ERROR: Row(503, 3, _SAME, "The disk failed; nothing was written."),
     Code.STORE_READ_ONLY: Row(503, 3, _SAME, "The disk is read-only; nothing was written."),
     Code.SUPERVISOR_GENERATION_FENCED: Row(409, 1, _NEVER, "A newer supervisor took over; stop."),
+    Code.SUPERVISOR_LEASE_HELD: Row(409, 3, _SAME, "Another supervisor holds this run and may still act."),
     Code.TEAM_RUN_DORMANT: Row(409, 1, _REREAD, "No supervisor holds this run, so nobody would act."),
     Code.TEAM_RUN_NOT_OPEN: Row(409, 1, _REREAD, "The run takes nothing new now."),
     Code.TOO_MANY_REQUESTS: Row(429, 3, _SAME, "The connection holds as many open requests as it may."),

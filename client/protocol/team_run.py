@@ -22,6 +22,9 @@ from client.protocol.operation import HOST_OR_OPERATOR, READERS, SUPERVISOR, Eff
 from client.protocol.refusals import Code
 from client.protocol.shape import ID, LABEL, LINE, PAGE, TEXT, VERSION, Bounds
 
+#: Of a supervisor that runs in a process of its own, in milliseconds.
+LEASE = Bounds(least=0, most=60_000)
+
 
 class TeamRunState(enum.StrEnum):
     """A draining run takes no new Work and no new claim; what is claimed goes on."""
@@ -182,6 +185,16 @@ class TakeTeamRun(Request[TeamRun]):
     """Become the supervisor of a run: the next supervisor generation begins, the former one is fenced."""
 
     team_run_id: Annotated[TeamRunId, "the run", ID]
+    lease_ms: Annotated[int, "milliseconds for which nobody else may take it", LEASE] = 0
+
+
+@attrs.frozen(kw_only=True)
+class RenewTeamRun(Request[TeamRun]):
+    """Keep a run that was taken under a lease: nobody else takes it before that is over; 0 lets go of it."""
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+    sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
+    lease_ms: Annotated[int, "milliseconds for which nobody else may take it", LEASE]
 
 
 @attrs.frozen(kw_only=True)
@@ -292,6 +305,13 @@ OPERATIONS = (
         effect=Effect.READ,
         refuses=(*_FIND, Code.CURSOR_INVALID, Code.NAME_AMBIGUOUS),
     ),
+    Operation(
+        "team-run.renew",
+        RenewTeamRun,
+        planes=SUPERVISOR,
+        effect=Effect.LIVE,
+        refuses=(*_FIND, Code.SUPERVISOR_GENERATION_FENCED, Code.TEAM_RUN_NOT_OPEN),
+    ),
     Operation("team-run.resume", ResumeTeamRun, planes=HOST_OR_OPERATOR, effect=_W, refuses=_MOVE),
     Operation("team-run.show", ShowTeamRun, planes=READERS, effect=Effect.READ, refuses=_FIND),
     Operation("team-run.start", StartTeamRun, planes=HOST_OR_OPERATOR, effect=_W, refuses=_MOVE),
@@ -300,6 +320,6 @@ OPERATIONS = (
         TakeTeamRun,
         planes=SUPERVISOR,
         effect=_W,
-        refuses=(*_FIND, Code.TEAM_RUN_NOT_OPEN),
+        refuses=(*_FIND, Code.SUPERVISOR_LEASE_HELD, Code.TEAM_RUN_NOT_OPEN),
     ),
 )

@@ -118,3 +118,12 @@ def fenced(run: TeamRun, sup_gen: int) -> Refusal | None:
         about=f"team-run/{run.id}",
         lifted_by=f"sup_gen={run.sup_gen} holds this run; a supervisor of sup_gen={sup_gen} stops",
     )
+
+
+def leased(run: TeamRun) -> Refusal:
+    """Why nobody takes a run whose supervisor may still act."""
+    return Refusal(
+        code=Code.SUPERVISOR_LEASE_HELD,
+        about=f"team-run/{run.id}",
+        lifted_by=f"sup_gen={run.sup_gen} holds this run; ask again when it has let go of it or its lease is over",
+    )

@@ -186,6 +186,7 @@ def _ready(tx: Tx, call: Call, of: AgentSession, effect: RuntimeEffect) -> None:
         return  # it was reported ready before
     proven = {"pid": effect.pid, "start_ticks": effect.start_ticks, "boot_id": effect.boot_id}
     process = PROCESS[SessionCause.READY]
+    session.renew(tx, call, of, _run_of(tx, of).sup_gen)  # it may have been opened under others
     SESSIONS.change(tx, of, kind="ready", actor=call.actor, at=call.now, state=state, process=process, **proven)
 
 

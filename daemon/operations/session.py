@@ -217,7 +217,7 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
         orphan(tx, call, session, f"session {ask.cause.value}")
         _withdraw_questions(tx, call, session)
     if ask.cause is SessionCause.ADOPTED:
-        _adopt(tx, call, session, SupGen(ask.sup_gen))
+        renew(tx, call, session, SupGen(ask.sup_gen))
     if ask.cause is SessionCause.LOST:
         _end_capability(tx, call, session, "lost", CapabilityState.REVOKED)
     changes: dict[str, Any] = {"state": state, "process": PROCESS.get(ask.cause, session.process)}
@@ -227,10 +227,11 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
     return SESSIONS.change(tx, session, kind=kind, actor=call.actor, at=call.now, **changes)
 
 
-def _adopt(tx: Tx, call: Call, session: AgentSession, sup_gen: SupGen) -> None:
-    """The process has just been proven again: its capability goes on under the new daemon and supervisor."""
+def renew(tx: Tx, call: Call, session: AgentSession, sup_gen: SupGen) -> None:
+    """The process has just been proven: its capability goes on under the daemon and the supervisor of now."""
     shown = sessions.capability_of(tx, session.id)
-    if shown is not None and shown.state is CapabilityState.ACTIVE:
+    now = (call.daemon_gen, sup_gen)
+    if shown is not None and shown.state is CapabilityState.ACTIVE and (shown.daemon_gen, shown.sup_gen) != now:
         CAPABILITIES.change(
             tx, shown, kind="adopted", actor=call.actor, at=call.now, daemon_gen=call.daemon_gen, sup_gen=sup_gen
         )

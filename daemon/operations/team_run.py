@@ -23,6 +23,7 @@ from client.protocol.team_run import (
     ListTeamRuns,
     MemberRun,
     Place,
+    RenewTeamRun,
     ReopenMemberRun,
     ResumeTeamRun,
     RetireMemberRun,
@@ -39,7 +40,7 @@ from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.session import exists
 from daemon.kernel.team import kept
-from daemon.kernel.team_run import MEMBER_RUN, TEAM_RUN, PlaceCause, RunCause, fenced, finishes, goes_on, told
+from daemon.kernel.team_run import MEMBER_RUN, TEAM_RUN, PlaceCause, RunCause, fenced, finishes, goes_on, leased, told
 from daemon.kernel.version import moved
 from daemon.operations import actor, attempt, dependents, effect, find, mail
 from store import attempt as attempts
@@ -286,9 +287,23 @@ def take(tx: Tx, call: Call, ask: TakeTeamRun) -> TeamRun | Refusal:
         return run
     if refusal := goes_on(run):
         return refusal
-    return TEAM_RUNS.change(
-        tx, run, kind="taken", actor=call.actor, at=call.now, sup_gen=SupGen(max(run.sup_gen, runs.floor(tx)) + 1)
-    )
+    if call.leases.held(run.id, run.sup_gen):
+        return leased(run)
+    sup_gen = SupGen(max(run.sup_gen, runs.floor(tx)) + 1)
+    if ask.lease_ms:
+        call.leases.renew(run.id, sup_gen, ask.lease_ms)
+    return TEAM_RUNS.change(tx, run, kind="taken", actor=call.actor, at=call.now, sup_gen=sup_gen)
+
+
+def renew(tx: Tx, call: Call, ask: RenewTeamRun) -> TeamRun | Refusal:
+    """Changes no record. Where a unit is run again its lease is the longer for it, never the shorter."""
+    run = actor.run(tx, call, ask.team_run_id)
+    if isinstance(run, Refusal):
+        return run
+    if refusal := fenced(run, ask.sup_gen) or goes_on(run):
+        return refusal
+    call.leases.renew(run.id, run.sup_gen, ask.lease_ms)
+    return run
 
 
 def add_member(tx: Tx, call: Call, ask: AddMemberRun) -> MemberRun | Refusal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import attrs
@@ -12,7 +12,7 @@ import trio
 
 from providers.ending import end_all
 from providers.port import Handle, Launch, NotStarted, Unreachable, Why
-from providers.process import Process, boot_id, marked, stat, under
+from providers.process import Process, boot_id, marked, since, stat, under
 from providers.screen import last_lines
 from providers.tmux.listing import LAUNCH_ID, TICKS, WORDS, Row, look, seen_in
 from providers.tmux.server import SIZE, Said, Server
@@ -107,10 +107,20 @@ def _stands_in(pid: int, cwd: str) -> bool:
 
 async def end_launch(server: Server, launch_id: str, first: Process) -> tuple[int, ...] | Unreachable:
     """End the first process, all below it, and whatever carries the mark of the launch below the server."""
+    return await _end(first, lambda: marked(under(server.process), launch_id))
 
+
+async def end_left(launch_id: str, first: Process) -> tuple[int, ...] | Unreachable:
+    """The same of a launch whose server has died: what that left hangs below somebody else. Only the mark tells, and
+    that nothing of it is older than the first process.
+    """
+    return await _end(first, lambda: marked(since(first), launch_id))
+
+
+async def _end(first: Process, strays: Callable[[], set[Process]]) -> tuple[int, ...] | Unreachable:
     def find() -> set[Process]:
-        strays = marked(under(server.process), launch_id)
-        return {first} | under(first, *strays) | strays
+        found = strays()
+        return {first} | under(first, *found) | found
 
     return await end_all(find)
 

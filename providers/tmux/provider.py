@@ -110,9 +110,14 @@ class Tmux:
         if server is None:
             return _NOT_OPEN
         first = Process(handle.pid, handle.start_ticks if handle.boot_id == boot_id() else -1)
-        left = await launching.end_launch(server, handle.launch_id, first)
+        if handle.boot_id == boot_id() and await _outlived(server, handle):
+            left = await launching.end_left(handle.launch_id, first)
+        else:
+            left = await launching.end_launch(server, handle.launch_id, first)
         if isinstance(left, Unreachable):
             return left
+        if not server.process.lives():
+            return Stopped(left=left)  # it took its terminals along
         # That there is no such session is no error here: what counts is what is seen after.
         said = await server.ask("kill-session", "-t", f"={handle.launch_id}")
         seen = said if isinstance(said, Unreachable) else await self._looking.ask()
@@ -157,26 +162,35 @@ class Tmux:
             try:
                 async with locked(self._places):
                     scope.deadline = float("inf")  # only the wait for the lock; what follows has bounds of its own
-                    return await self._close()
+                    return await _close(self._places)
             except OSError as error:
                 return no_place(self._places, error)
         return Unreachable(detail=f"a start of the server in {self._places.folder} has not ended")
 
-    async def _close(self) -> Stopped | Unreachable:
-        server = self._places.recorded()
-        if server is None or not server.lives():
-            return Stopped(left=())
-        below = await end_all(lambda: under(server))
-        if isinstance(below, Unreachable):
-            return below  # the server stays: after it, nothing below it could be found
-        left = await end_all(lambda: {server} | under(server))
-        if isinstance(left, Unreachable):
-            return left
-        if not server.lives():
-            self._places.socket.unlink(missing_ok=True)
-            self._places.record.unlink(missing_ok=True)
-        return Stopped(left=tuple(sorted({*below, *left})))
-
 
 def _ended(row: Row, screen: str) -> Exit | None:
     return Exit(status=row.status, signal=row.signal, screen=screen) if row.dead else None
+
+
+async def _outlived(server: Server, handle: Handle) -> bool:
+    """Whether the server that had this terminal has died: the one of now has none, or is none any more."""
+    if not server.process.lives():
+        return True
+    seen = await look(server)
+    return not isinstance(seen, Unreachable) and handle.launch_id not in seen
+
+
+async def _close(places: Places) -> Stopped | Unreachable:
+    server = places.recorded()
+    if server is None or not server.lives():
+        return Stopped(left=())
+    below = await end_all(lambda: under(server))
+    if isinstance(below, Unreachable):
+        return below  # the server stays: after it, nothing below it could be found
+    left = await end_all(lambda: {server} | under(server))
+    if isinstance(left, Unreachable):
+        return left
+    if not server.lives():
+        places.socket.unlink(missing_ok=True)
+        places.record.unlink(missing_ok=True)
+    return Stopped(left=tuple(sorted({*below, *left})))

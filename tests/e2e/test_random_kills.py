@@ -41,22 +41,6 @@ def _hurt(field: Field, daemon: Daemon, chance: random.Random) -> Daemon:
     return daemon
 
 
-def _take_back_what_was_lost(field: Field) -> None:
-    """A member whose terminal was gone when the daemon came back waits for a person, who ends it and takes it back."""
-    names = {each["id"]: each["name"] for each in field.ask("agent", "list")["items"]}
-    for _ in range(len(MEMBERS) * 3):
-        seq = field.firm("event", "list", "--limit", "1")["seq"]
-        sessions = field.ask("session", "list")["items"]
-        lost = [each for each in sessions if each["state"] == "recovery_required"]
-        for each in lost:
-            assert field.call("close", names[each["agent_member_id"]]).returncode == 0
-            assert field.call("reopen", names[each["agent_member_id"]]).returncode == 0
-        if len(field.live()) == len(MEMBERS):
-            return
-        if not lost:
-            field.wait(f"seq>{seq}")
-
-
 @pytest.mark.parametrize("kills", [12, pytest.param(200, marks=pytest.mark.soak)])
 def test_after_kills_at_random_every_place_has_one_proven_process(field: Field, kills: int) -> None:
     chance = dice()
@@ -70,8 +54,7 @@ def test_after_kills_at_random_every_place_has_one_proven_process(field: Field, 
     # The last daemon begins anew: what failed in a row before counts no more.
     daemon.kill()
     field.start()
-    _take_back_what_was_lost(field)
-    live = field.until_live(len(MEMBERS))
+    live = field.until_proven(len(MEMBERS))
     assert sorted(field.roots()) == sorted(each["pid"] for each in live)
     assert len({each["agent_member_id"] for each in live}) == len(MEMBERS)
     assert [e["id"] for e in field.ask("effect", "list")["items"] if e["state"] == "prepared"] == []

@@ -28,7 +28,7 @@ from client.protocol.session import (
     ShowSession,
 )
 from client.protocol.table import BY_REQUEST, OPERATIONS
-from client.protocol.team_run import CloseMemberRun, ReopenMemberRun, ShowTeamRun, TakeTeamRun
+from client.protocol.team_run import CloseMemberRun, RenewTeamRun, ReopenMemberRun, ShowTeamRun, TakeTeamRun
 from client.protocol.work_asks import (
     BlockWork,
     ClaimWork,
@@ -69,6 +69,7 @@ def by_supervisor(s: Stage, sup_gen: int) -> dict[str, Request[Any]]:
         DeriveToken(session_id=bob.id, sup_gen=sup_gen),
         SetClaims(session_id=bob.id, accepts_new_claims=False, sup_gen=sup_gen),
         ListDue(team_run_id=s.run.id, sup_gen=sup_gen),
+        RenewTeamRun(team_run_id=s.run.id, sup_gen=sup_gen, lease_ms=1000),
         effects.prepare(s, sup_gen=sup_gen),
     ]
     return {BY_REQUEST[type(ask)].name: ask for ask in some}
@@ -198,6 +199,16 @@ async def adopt(node: InProcessNode, s: Stage, daemon_gen: int) -> None:
     call = attrs.evolve(call, daemon_gen=DaemonGen(daemon_gen))
     adopted = await Inside(node.dispatcher, lambda: call).ask(said(s.bob.session, C.ADOPTED, run.sup_gen))
     assert isinstance(adopted, AgentSession)
+
+
+async def test_a_session_that_is_launched_under_the_next_supervisor_is_its_own_at_once(node: InProcessNode) -> None:
+    """It was opened under the former one, which died before it had launched it."""
+    s = await effects.cold(node)
+    run = await node.ok(TakeTeamRun(team_run_id=s.run.id), plane=Plane.SUPERVISOR, actor=s.run.id)
+    s = attrs.evolve(s, run=run)
+    await supervised(s, effects.settle(s, await effects.begun(s)))
+    shown = await capability(node, s.bob.session)
+    assert (shown.sup_gen, s.bob.session.sup_gen) == (run.sup_gen, run.sup_gen - 1)
 
 
 async def test_the_next_supervisor_adopts_too(node: InProcessNode) -> None:

@@ -176,11 +176,29 @@ async def test_a_server_that_is_killed_is_noticed_and_is_no_answer_about_process
     assert isinstance(await tmux.observe(), Unreachable)
     assert isinstance(await tmux.capture(handle), Unreachable)
     assert isinstance(await tmux.deliver(handle, "x", QUICK), Unreachable)
-    assert isinstance(await tmux.stop(handle), Unreachable)
+    assert await tmux.stop(handle) == Stopped(left=()), "it took its terminals along"
     assert not Process(handle.pid, handle.start_ticks).lives()
     found = await tmux.start(shell(tmp_path, "read x"))
     assert isinstance(found, NotStarted)
     assert found.why is Why.UNREACHABLE
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["before the next server", "below the next server"])
+async def test_what_a_dead_server_left_is_found_by_its_mark(tmux: Tmux, tmp_path: Path, *, again: bool) -> None:
+    """It hangs below somebody else by then."""
+    handle = await started(tmux, python(tmp_path, STRAY, str(tmp_path / "pid"), "stubborn"))
+    beside = await started(tmux, python(tmp_path, STRAY, str(tmp_path / "other"), "meek"))
+    stray, other = await written(tmp_path / "pid"), await written(tmp_path / "other")
+    os.kill(server_of(tmux).pid, signal.SIGKILL)
+    with trio.fail_after(5):
+        await tmux.died()
+    if again:
+        assert isinstance(await tmux.open(), Opened)
+    assert stray.lives()
+    assert await tmux.stop(handle) == Stopped(left=())
+    assert (stray.lives(), other.lives()) == (False, True)
+    assert await tmux.stop(beside) == Stopped(left=())
+    assert not other.lives()
 
 
 async def test_a_stalled_server_is_unreachable_in_time_and_goes_on(folder: Path, tmp_path: Path) -> None:

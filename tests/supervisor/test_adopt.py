@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,9 +18,11 @@ from client.protocol.operation import Plane
 from client.protocol.refusals import Code
 from client.protocol.session import AgentSession, Liveness, OpenSession, SessionState, ShowSession
 from client.protocol.team_run import TakeTeamRun
-from providers.port import Handle, Launch
+from providers.port import Handle, Launch, Stopped
+from providers.process import Process
+from supervisor import desk
 from tests.support.runtime import Runtime, runtime
-from tests.support.terminals import until
+from tests.support.terminals import STRAY, until, written
 
 
 @pytest.fixture
@@ -80,16 +85,90 @@ async def test_a_process_that_ended_meanwhile_is_told_how(world: Runtime) -> Non
     assert "exited: ended by signal 2" in await kinds(world, session)
 
 
-async def test_a_session_whose_terminal_is_gone_is_lost(world: Runtime) -> None:
-    """Nobody knows what it did; a person looks, and nothing is started in its place by itself."""
+async def test_what_ended_together_with_its_terminal_gets_a_successor(world: Runtime) -> None:
+    """As when somebody had looked: nothing of it is left, so nothing can be beside the next one."""
     session = await orphaned(world)
     await world.provider.stop(_handle((await world.effects())[0]))
     world.supervise()
+    second = await world.live(after=session.session_gen)
+    assert await world.living() == [second.pid]
+    assert "exited: lost: its terminal is gone and its process has ended" in await kinds(world, session)
+    assert len(await world.effects()) == 2
+
+
+async def test_what_is_left_of_a_former_process_is_ended_before_its_successor_begins(
+    world: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its supervisor saw it end and died before it had ended the rest."""
+    world.program(sys.executable, "-I", "-S", "-c", STRAY, str(tmp_path / "pid"), "meek")
+    dying = trio.Event()
+
+    async def stop(_: Handle) -> Stopped:
+        dying.set()
+        await trio.sleep_forever()
+        raise AssertionError
+
+    former = world.supervise()
+    session = await world.live()
+    stray = await written(tmp_path / "pid")
+    with monkeypatch.context() as patch:
+        patch.setattr(world.provider, "stop", stop)
+        os.kill(session.pid, signal.SIGKILL)
+        await dying.wait()
+        await world.end(former)
+    assert stray.lives()
+    world.program("/bin/cat")
+    world.supervise()
+    second = await world.live(after=session.session_gen)
+    assert not stray.lives()
+    assert await world.living() == [second.pid]
+
+
+async def left_to_a_person(world: Runtime, session: AgentSession, why: str) -> None:
+    """Nobody knows what it does; a person looks, and nothing is started in its place by itself."""
+    world.supervise()
     lost = await in_state(world, session, SessionState.RECOVERY_REQUIRED)
     assert lost.process is Liveness.UNKNOWN
-    assert (await kinds(world, session))[-1] == "lost: lost: its terminal is gone"
+    assert (await kinds(world, session))[-1] == f"lost: lost: {why}"
     await wait_all_tasks_blocked()
     assert len(await world.effects()) == 1
+
+
+async def test_a_process_that_outlived_its_terminal_is_left_to_a_person(
+    world: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk, "_AGAIN", 0.2)
+    session = await orphaned(world)
+    (launch,) = await world.effects()
+    terminal = world.provider._terminals.pop(launch.id)
+    try:
+        await left_to_a_person(world, session, "its terminal is gone, its process is not")
+        assert Process(launch.pid, launch.start_ticks).lives()
+    finally:
+        world.provider._terminals[launch.id] = terminal
+
+
+async def test_what_is_not_proven_to_have_ended_is_left_to_a_person(
+    world: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await orphaned(world)
+    await world.provider.stop(_handle((await world.effects())[0]))
+
+    async def stop(_: Handle) -> Stopped:
+        await trio.lowlevel.checkpoint()
+        return Stopped(left=(7,))
+
+    monkeypatch.setattr(world.provider, "stop", stop)
+    await left_to_a_person(world, session, "not all of it is proven ended: Stopped(left=(7,))")
+    monkeypatch.undo()
+
+
+async def test_after_a_start_of_the_machine_everything_is_left_to_a_person(world: Runtime) -> None:
+    """Whatever has that pid now."""
+    session = await orphaned(world)
+    await world.provider.stop(_handle((await world.effects())[0]))
+    world.node.execute("UPDATE effects SET boot_id = 'earlier'")
+    await left_to_a_person(world, session, "the machine was started again")
 
 
 async def test_a_terminal_that_holds_another_process_is_foreign(world: Runtime) -> None:

@@ -11,6 +11,7 @@ Every daemon is ended and reaped whatever happens, and one that logged an error 
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import re
 import select
@@ -56,11 +57,11 @@ class Log:
             self._over = True
             self._changed.notify_all()
 
-    def until(self, text: str, seconds: float = PATIENCE) -> str:
-        """The first line that has ``text`` in it, once it has come."""
+    def until(self, text: str, seconds: float = PATIENCE, *, nth: int = 1) -> str:
+        """The first line that has ``text`` in it, or a later one of them, once it has come."""
 
         def found() -> str:
-            return next((line for line in self.lines if text in line), "")
+            return next(itertools.islice((line for line in self.lines if text in line), nth - 1, None), "")
 
         with self._changed:
             self._changed.wait_for(lambda: found() or self._over, seconds)

@@ -41,6 +41,7 @@ from daemon import instance
 from daemon.call import Call
 from daemon.dispatch import Dispatcher
 from daemon.health import Health
+from daemon.leases import Leases
 from daemon.live import Live
 from daemon.relay import Relay
 from daemon.sessions import tokens
@@ -103,6 +104,7 @@ class InProcessNode:
     opened: Opened
     home: Path
     spawn: Callable[..., object]
+    leases: Leases = attrs.Factory(Leases)
     _ids: itertools.count[int] = attrs.Factory(lambda: itertools.count(1))
 
     def begin(
@@ -142,6 +144,7 @@ class InProcessNode:
             node_id=self.opened.row.node_id,
             store_id=self.opened.row.store_id,
             daemon_gen=self.opened.row.daemon_gen,
+            leases=self.leases,
             token=tokens("0" * 64),
         )
         if isinstance(actor, AgentSession):

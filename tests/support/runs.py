@@ -75,6 +75,20 @@ class Field:
                 return found
             self.wait(f"seq>{seq}")
 
+    def until_proven(self, count: int = 1) -> list[Any]:
+        """The same, once the supervisor of now has proven them all: none is left over from what an earlier one knew."""
+        while True:
+            seq = self.firm("event", "list", "--limit", "1")["seq"]
+            (run,) = self.ask("team-run", "list")["items"]
+            found = [each for each in self.live() if self.held_by(each["id"]) == run["sup_gen"]]
+            if len(found) >= count:
+                return found
+            self.wait(f"seq>{seq}")
+
+    def held_by(self, session_id: str) -> int:
+        """The generation of the supervisor that proved that session last."""
+        return int(self.ask("session", "show", session_id)["capability"]["sup_gen"])
+
     def wait(self, predicate: str) -> None:
         """Until it is true, or the test fails."""
         assert not self.ask("wait", predicate, "--timeout-ms", str(int(PATIENCE * 1000)))["timed_out"], predicate

@@ -1,6 +1,6 @@
 """Generated from the operation table by ``.ci/generate``; do not edit."""
 
-DIGEST = '08a2d401a71a279f'
+DIGEST = 'b889b5be97244ca5'
 
 # noun: help
 NOUNS = {
@@ -79,6 +79,7 @@ CODES = {
     'STORE_IO_ERROR': (3, 'same', 'The disk failed; nothing was written.'),
     'STORE_READ_ONLY': (3, 'same', 'The disk is read-only; nothing was written.'),
     'SUPERVISOR_GENERATION_FENCED': (1, 'never', 'A newer supervisor took over; stop.'),
+    'SUPERVISOR_LEASE_HELD': (3, 'same', 'Another supervisor holds this run and may still act.'),
     'TEAM_RUN_DORMANT': (1, 'reread', 'No supervisor holds this run, so nobody would act.'),
     'TEAM_RUN_NOT_OPEN': (1, 'reread', 'The run takes nothing new now.'),
     'TOO_MANY_REQUESTS': (3, 'same', 'The connection holds as many open requests as it may.'),

@@ -86,6 +86,16 @@ VERBS = {
             ('cursor', '--cursor', 'str', False, '', None, False, '', 'continue after an earlier page'),
         ),
     ),
+    'renew': (
+        'team-run.renew',
+        'live',
+        'Keep a run that was taken under a lease: nobody else takes it before that is over; 0 lets go of it.',
+        (
+            ('team_run_id', '--team-run-id', 'str', True, None, None, False, '', 'the run'),
+            ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that asks'),
+            ('lease_ms', '--lease-ms', 'int', True, None, None, False, '', 'milliseconds for which nobody else may take it'),
+        ),
+    ),
     'resume': (
         'team-run.resume',
         'write',
@@ -118,6 +128,7 @@ VERBS = {
         'Become the supervisor of a run: the next supervisor generation begins, the former one is fenced.',
         (
             ('team_run_id', '--team-run-id', 'str', True, None, None, False, '', 'the run'),
+            ('lease_ms', '--lease-ms', 'int', False, 0, None, False, '', 'milliseconds for which nobody else may take it'),
         ),
     ),
 }

@@ -1,0 +1,168 @@
+"""The same supervisor as a process of its own, over the socket, on real tmux."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+import pytest
+
+from client.protocol.refusals import Code
+from tests.support.daemon import Daemon, Log
+from tests.support.runs import Field
+from tests.support.wire import PATIENCE, Client
+
+#: Seconds of the lease here, so that its end is soon.
+LEASE = 2
+
+
+@attrs.frozen
+class Apart:
+    """One that runs; ``log`` is what it says."""
+
+    process: subprocess.Popen[bytes]
+    log: Log
+
+    def wait(self) -> int:
+        status = self.process.wait(PATIENCE)
+        self.log.finish()
+        return status
+
+
+@contextmanager
+def apart(field: Field, run_id: str) -> Generator[Apart]:
+    """A supervisor of the run in a process of its own, which has taken it; none is left afterwards."""
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-m", "daemon", "supervise", run_id, str(LEASE)],
+        env=field.environment,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    log = Log(process.stderr)
+    try:
+        log.until("holding run=")
+        yield Apart(process, log)
+    finally:
+        process.kill()
+        process.wait()
+        log.finish()
+
+
+def run_of(field: Field) -> dict[str, Any]:
+    (run,) = field.ask("team-run", "list")["items"]
+    return dict(run)
+
+
+def until_adopted(field: Field, session_id: str, sup_gen: int) -> None:
+    while field.held_by(session_id) != sup_gen:
+        seq = field.firm("event", "list", "--limit", "1")["seq"]
+        if field.held_by(session_id) != sup_gen:
+            field.wait(f"seq>{seq}")
+
+
+@pytest.fixture
+def begun(field: Field) -> tuple[Daemon, dict[str, Any]]:
+    """A daemon, and the one member's session, held by the supervisor inside it."""
+    field.team("kiwi")
+    daemon = field.start()
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    (session,) = field.until_live()
+    return daemon, session
+
+
+def test_a_run_is_driven_by_a_process_of_its_own(field: Field, begun: tuple[Daemon, dict[str, Any]]) -> None:
+    """It adopts what runs, starts what is missing, and does what is asked; the daemon's own stands back meanwhile."""
+    daemon, session = begun
+    with apart(field, run_of(field)["id"]) as other:
+        daemon.log.until("was taken by another process")
+        daemon.log.until("SUPERVISOR_LEASE_HELD")
+        until_adopted(field, session["id"], 2)
+        assert field.roots() == [session["pid"]]
+        os.kill(session["pid"], signal.SIGKILL)
+        field.wait(f"session:{session['id']}.state=closed")
+        (second,) = field.until_live()
+        assert (second["session_gen"], field.roots()) == (session["session_gen"] + 1, [second["pid"]])
+        assert field.call("down").returncode == 0
+        assert (field.members(), run_of(field)["sup_gen"]) == ([], 2)
+        assert other.process.poll() is None
+
+
+def test_when_it_is_killed_the_daemon_adopts_what_it_drove(field: Field, begun: tuple[Daemon, dict[str, Any]]) -> None:
+    _, session = begun
+    with apart(field, run_of(field)["id"]) as other:
+        until_adopted(field, session["id"], 2)
+        other.process.kill()
+        assert other.wait() == -signal.SIGKILL
+    until_adopted(field, session["id"], 3)
+    assert field.roots() == [session["pid"]]
+    assert [e["state"] for e in field.ask("effect", "list")["items"]] == ["settled"]
+
+
+def test_one_that_stood_still_and_was_superseded_is_refused_by_name_and_ends(
+    field: Field, begun: tuple[Daemon, dict[str, Any]]
+) -> None:
+    daemon, session = begun
+    run = run_of(field)
+    with apart(field, run["id"]) as other:
+        until_adopted(field, session["id"], 2)
+        other.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, other.process.pid, os.WSTOPPED)
+        until_adopted(field, session["id"], 3)
+        before = field.firm("event", "list", "--limit", "1")["seq"]
+        other.process.send_signal(signal.SIGCONT)
+        assert other.wait() == 1
+        told = "sup_gen=3 holds this run; a supervisor of sup_gen=2 stops"
+        assert any(f"SUPERVISOR_GENERATION_FENCED, {told}" in line for line in other.log.lines), str(other.log)
+    assert field.firm("event", "list", "--limit", "1")["seq"] == before
+    late = {
+        "session_id": session["id"],
+        "session_gen": session["session_gen"],
+        "sup_gen": 2,
+        "cause": "exited",
+        "reason": "",
+    }
+    with Client(daemon.socket) as client:
+        assert client.hello(daemon.key, supervises=run["id"])["hello"]["actor"] == f"supervisor/{run['id']}"
+        refusal = client.ask("session.report", late)["refusal"]
+    assert (refusal["code"], refusal["lifted_by"]) == (Code.SUPERVISOR_GENERATION_FENCED, told)
+    assert field.roots() == [session["pid"]]
+
+
+def test_when_the_daemon_is_killed_it_goes_on_under_the_next_one(
+    field: Field, begun: tuple[Daemon, dict[str, Any]]
+) -> None:
+    daemon, session = begun
+    with apart(field, run_of(field)["id"]) as other:
+        until_adopted(field, session["id"], 2)
+        daemon.kill()
+        other.log.until("lost run=")
+        field.start()
+        # Between the two the next daemon's own may have held it for a moment.
+        found = other.log.until("holding run=", nth=2)
+        gen = int(found.rpartition("sup_gen=")[2])
+        until_adopted(field, session["id"], gen)
+        assert (run_of(field)["sup_gen"], field.roots()) == (gen, [session["pid"]])
+
+
+@pytest.mark.parametrize("what", ["no key", "a member's door", "another run"])
+def test_nobody_else_gets_in_as_a_supervisor(field: Field, begun: tuple[Daemon, dict[str, Any]], what: str) -> None:
+    """Only who shows the operator key, at the person's door; and then of that one run."""
+    daemon, session = begun
+    run = run_of(field)["id"]
+    with Client(daemon.member_socket if what == "a member's door" else daemon.socket) as client:
+        if what == "another run":
+            assert "hello" in client.hello(daemon.key, supervises="another")
+            body = {"team_run_id": run}
+            assert client.ask("team-run.take", body)["refusal"]["code"] == Code.NOT_FOUND
+            assert client.ask("session.close", {"session_id": session["id"]})["refusal"]["code"] == Code.NOT_AUTHORIZED
+        else:
+            key = "" if what == "no key" else daemon.key
+            assert client.hello(key, supervises=run)["refusal"]["code"] == Code.NOT_AUTHORIZED
+    assert run_of(field)["sup_gen"] == 1
