@@ -15,7 +15,8 @@ class Profile:
 
     name: str
     argv: tuple[str, ...]
-    typing: Typing = attrs.Factory(Typing)
+    typing: Typing | None = None  # how it is typed to; a program that takes no text has none
+    steers: bool = False  # it takes a text also while it works
 
 
 #: ``command`` is our own worker: it runs a program for each Work and submits its evidence.

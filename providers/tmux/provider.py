@@ -15,7 +15,7 @@ from providers.ending import end_all
 from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Pane, Seen, Stopped, Typing, Unreachable
 from providers.process import Process, boot_id, under
 from providers.screen import type_into
-from providers.tmux import launching
+from providers.tmux import alerts, launching
 from providers.tmux.keyboard import PaneKeyboard
 from providers.tmux.listing import Row, look
 from providers.tmux.server import Places, Server, locked, no_place, open_server
@@ -115,11 +115,24 @@ class Tmux:
         self._writers.pop(handle.launch_id, None)
         return Stopped(left=left)
 
-    async def deliver(self, handle: Handle, text: str, typing: Typing) -> Delivered | Unreachable:
+    async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:
         if self._server is None:
             return _NOT_OPEN
+        keyboard = PaneKeyboard(server=self._server, handle=handle, delivery_id=delivery_id)
         async with self._writers[handle.launch_id]:
-            return await type_into(PaneKeyboard(server=self._server, handle=handle), text, typing)
+            return await type_into(keyboard, text, typing)
+
+    async def clear(self, handle: Handle, typing: Typing) -> None:
+        if self._server is not None:
+            await alerts.clear(PaneKeyboard(server=self._server, handle=handle), typing)
+        else:
+            await trio.lowlevel.checkpoint()
+
+    async def quiet(self, handle: Handle, seconds: float) -> None:
+        if self._server is not None:
+            await alerts.quiet(self._server, handle, seconds)
+        else:
+            await trio.lowlevel.checkpoint()
 
     async def interrupt(self, handle: Handle) -> bool | Unreachable:
         if self._server is None:
