@@ -118,7 +118,7 @@ class Typing:
     settle: float = 2.0  # in which the screen has to change after Enter
     quiet: float = 30.0  # without output after which it waits for the next text
     composer: str = ""  # the whole line of the cursor while nobody has typed anything; empty: not known
-    dialogs: tuple[str, ...] = ()  # a line that stands on the screen while it waits for a person
+    dialogs: list[str] = attrs.Factory(list)  # a line that stands on the screen while it waits for a person
 
 
 class Provider(Protocol):

@@ -9,6 +9,7 @@ import attrs
 
 from client.protocol.agent import AgentMember
 from client.protocol.attempt import Custody
+from client.protocol.effect import Ending
 from client.protocol.ids import (
     OWN_RUN,
     CapabilityId,
@@ -17,6 +18,7 @@ from client.protocol.ids import (
     SessionId,
     SupGen,
     TeamRunId,
+    UnixMs,
     new_id,
 )
 from client.protocol.membership import MembershipState, TeamMembership
@@ -47,9 +49,9 @@ from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.agent import available
 from daemon.kernel.attempt import CustodyCause
-from daemon.kernel.session import ORPHANING, PROCESS, SESSION, current, exists
+from daemon.kernel.session import ENDS, ORPHANING, PROCESS, SESSION, current, exists
 from daemon.kernel.team_run import fenced, goes_on, present
-from daemon.operations import actor, attempt, find, mail
+from daemon.operations import actor, attempt, cycle, find, mail
 from store import attempt as attempts
 from store import session as sessions
 from store import team_run as runs
@@ -156,6 +158,10 @@ def _open(
         created_at=call.now,
         updated_at=call.now,
         closed_at=None,
+        streak=0,
+        degraded_at=None,
+        hinted_at=UnixMs(0),
+        typist="",
     )
     return SESSIONS.insert(tx, made, kind="bound" if proven else "opened", actor=call.actor, at=call.now)
 
@@ -169,6 +175,7 @@ def _supersede(tx: Tx, call: Call, former: AgentSession) -> None:
 def close_(tx: Tx, call: Call, session: AgentSession, kind: str, capability: CapabilityState) -> AgentSession:
     _withdraw_questions(tx, call, session)
     _end_capability(tx, call, session, kind, capability)
+    cycle.ended(tx, call, session, Ending.CLOSED)
     return SESSIONS.change(
         tx, session, kind=kind, actor=call.actor, at=call.now, state=SessionState.CLOSED, closed_at=call.now
     )
@@ -217,11 +224,21 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
         _adopt(tx, call, session, SupGen(ask.sup_gen))
     if ask.cause is SessionCause.LOST:
         _end_capability(tx, call, session, "lost", CapabilityState.REVOKED)
-    changes: dict[str, Any] = {"state": state, "process": PROCESS.get(ask.cause, session.process)}
-    if ask.native_session:
-        changes["native_session"] = ask.native_session
+    changes = {"state": state, "process": PROCESS.get(ask.cause, session.process), **_said(call, ask)}
+    if state is not SessionState.ACTIVE:
+        changes |= cycle.ended(tx, call, session, ask.ending or ENDS.get(ask.cause, Ending.TERMINAL_UNOBSERVED))
     kind = f"{ask.cause.value}: {ask.reason}" if ask.reason else ask.cause.value
     return SESSIONS.change(tx, session, kind=kind, actor=call.actor, at=call.now, **changes)
+
+
+def _said(call: Call, ask: ReportSession) -> dict[str, Any]:
+    """What a report says beside the state."""
+    said: dict[str, Any] = {"native_session": ask.native_session} if ask.native_session else {}
+    if ask.cause is SessionCause.DEGRADED:
+        said["degraded_at"] = call.now
+    if ask.cause is SessionCause.ADOPTED:
+        said["typist"] = ""  # who stepped in was known to the daemon that saw them come
+    return said
 
 
 def _adopt(tx: Tx, call: Call, session: AgentSession, sup_gen: SupGen) -> None:

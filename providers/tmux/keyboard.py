@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 
 from providers.port import Delivered, Handle, Taken, Unreachable
@@ -14,6 +16,10 @@ from providers.tmux.server import Said, Server
 DELIVERY = "@firm_delivery"
 
 
+def no_crash(_: str) -> None:
+    """Production never stops at a crash point."""
+
+
 @attrs.frozen(kw_only=True)
 class PaneKeyboard:
     """The keyboard of a pane. Before each step it is looked whether the pane still is this launch's, and lives."""
@@ -21,6 +27,7 @@ class PaneKeyboard:
     server: Server
     handle: Handle
     delivery_id: str = ""
+    crash: Callable[[str], None] = no_crash
 
     async def living(self) -> Row | Delivered | Unreachable:
         """The pane, when its first process is still the one of the handle."""
@@ -48,7 +55,7 @@ class PaneKeyboard:
     async def paste(self, text: str) -> Delivered | Unreachable | None:
         """Through stdin, since a command line ends at 16 KiB; marked as a paste if the program asked for that."""
         buffer = f"firm-{self.handle.launch_id}"
-        return await self._do(
+        done = await self._do(
             (
                 *("copy-mode", "-q", "-t", self.handle.pane, ";"),
                 *("load-buffer", "-b", buffer, "-", ";"),
@@ -57,9 +64,13 @@ class PaneKeyboard:
             ),
             text.encode("utf-8", "replace"),
         )
+        self.crash("deliver-pasted")
+        return done
 
     async def enter(self) -> Delivered | Unreachable | None:
-        return await self.press("Enter", *self._mark(Step.ENTERED))
+        done = await self.press("Enter", *self._mark(Step.ENTERED))
+        self.crash("deliver-entered")
+        return done
 
     async def press(self, key: str, *first: str) -> Delivered | Unreachable | None:
         """A copy mode would take the key for itself, so it is left first."""

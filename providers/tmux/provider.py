@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import signal
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -16,7 +17,7 @@ from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Pane, Se
 from providers.process import Process, boot_id, under
 from providers.screen import type_into
 from providers.tmux import alerts, launching
-from providers.tmux.keyboard import PaneKeyboard
+from providers.tmux.keyboard import PaneKeyboard, no_crash
 from providers.tmux.listing import Row, look
 from providers.tmux.server import Places, Server, locked, no_place, open_server
 
@@ -41,8 +42,9 @@ class Tmux:
     this object to close: ``close`` ends the server itself and every terminal in it.
     """
 
-    def __init__(self, folder: Path, *, patience: float = 5.0) -> None:
+    def __init__(self, folder: Path, *, patience: float = 5.0, crash: Callable[[str], None] = no_crash) -> None:
         self._places = Places(folder=folder)
+        self._crash = crash  # ends this process at a boundary of a delivery, for tests
         self._patience = patience
         self._server: Server | None = None
         self._writers: defaultdict[str, trio.Lock] = defaultdict(trio.Lock)
@@ -118,7 +120,7 @@ class Tmux:
     async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:
         if self._server is None:
             return _NOT_OPEN
-        keyboard = PaneKeyboard(server=self._server, handle=handle, delivery_id=delivery_id)
+        keyboard = PaneKeyboard(server=self._server, handle=handle, delivery_id=delivery_id, crash=self._crash)
         async with self._writers[handle.launch_id]:
             return await type_into(keyboard, text, typing)
 

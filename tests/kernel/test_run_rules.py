@@ -75,6 +75,10 @@ SITTING = AgentSession(
     created_at=NOW,
     updated_at=NOW,
     closed_at=None,
+    streak=0,
+    degraded_at=None,
+    hinted_at=UnixMs(0),
+    typist="",
 )
 
 

@@ -15,7 +15,7 @@ from tests.support.terminals import COMPOSER, QUICK, python, shell, shown, start
 
 SUBMITTED = Delivered(taken=Taken.SUBMITTED)
 #: How the programs below like to be typed to: their composer is a line that begins with a mark and has no more.
-MARKED = attrs.evolve(QUICK, composer=r">\s*", dialogs=(r"^Do you trust",))
+MARKED = attrs.evolve(QUICK, composer=r">\s*", dialogs=[r"^Do you trust"])
 
 
 async def composer(provider: Provider, folder: Path, swallowed: int = 0) -> Handle:
