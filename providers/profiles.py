@@ -36,6 +36,12 @@ def takes_text(name: str) -> bool:
     return found is not None and found.typing is not None
 
 
+def steers(name: str) -> bool:
+    """Whether members of this profile take a text while they work."""
+    found = PROFILES.get(name)
+    return found is not None and found.typing is not None and found.steers
+
+
 class Wrong(Exception):
     """A file that says no profile."""
 

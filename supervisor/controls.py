@@ -18,7 +18,7 @@ async def control(desk: Desk, action: Control) -> None:
     if effect.kind is EffectKind.STOP:
         await _stop(desk, effect, launch)
         return
-    if effect.kind is EffectKind.DELIVER:
+    if effect.kind in {EffectKind.DELIVER, EffectKind.STEER}:
         await tell(desk, action)
         return
     handle = handle_of(launch) if launch is not None else None

@@ -6,7 +6,7 @@ import logging
 
 import trio
 
-from client.protocol.effect import Certainty, Ending, RuntimeEffect, ShowWords
+from client.protocol.effect import Certainty, EffectKind, Ending, RuntimeEffect, ShowWords
 from client.protocol.session import ReportSession, SessionCause
 from providers.port import Delivered, Handle, Taken, Typing, Unreachable
 from providers.process import Process
@@ -28,7 +28,9 @@ _CERTAINTY = {
 
 
 async def tell(desk: Desk, action: Control) -> None:
-    """Type what waits for a member, once, whoever began with it. While something holds it, its terminal is busy."""
+    """Type what waits for a member, or what it is steered with, once, whoever began with it. While something holds what
+    waits, the terminal is busy; a steer is for now or not at all.
+    """
     effect, handle, typing = action.effect, _handle(action.launch), action.typing
     if handle is None or typing is None:
         await desk.settle(effect, Certainty.NOT_APPLIED, "gone: nobody is there who could be told")
@@ -36,15 +38,18 @@ async def tell(desk: Desk, action: Control) -> None:
     shown = await desk.ask(ShowWords(effect_id=effect.id, sup_gen=desk.sup_gen))
     if shown is None:
         return
+    if shown.held:
+        await desk.settle(effect, Certainty.NOT_APPLIED, f"{Taken.HELD.value}: {shown.held}")
+        return
     began = trio.current_time()  # a quick one has answered before it is seen that it took the text
     said = await _typed(desk, handle, shown.text, typing, effect)
     desk.means.crash(f"{effect.kind.value}-done")
-    if said.taken is Taken.SUBMITTED:
+    if said.taken is Taken.SUBMITTED and effect.kind is EffectKind.DELIVER:
         desk.began[effect.session_id] = began
         desk.interrupted.discard(effect.session_id)
     await desk.settle(effect, _CERTAINTY[said.taken], f"{said.taken.value}: {said.reason}".removesuffix(": "))
     desk.means.crash(f"{effect.kind.value}-settled")
-    if said.taken is Taken.HELD:
+    if said.taken is Taken.HELD and effect.kind is EffectKind.DELIVER:
         await desk.means.provider.clear(handle, typing)
 
 

@@ -166,7 +166,8 @@ class DueCheck:
 class Waking:
     """What may be a reason to tell a member something at its terminal. ``queued``: a Work waits for it. ``asked`` and
     ``told`` count mail that waits, by whether it needs an answer. ``doing``: it has a Work that it was told of and that
-    is neither blocked nor submitted, at another version than it was told where that has ``changed``. ``claimable``: Works it may claim and was not told of.
+    is neither blocked nor submitted; ``changed``: at another version than it was told. ``claimable``: there are Works
+    that it may claim and was not told of.
     """
 
     queued: bool

@@ -138,10 +138,11 @@ class DeliverEffect(Request[RuntimeEffect]):
 
 @attrs.frozen(kw_only=True)
 class Words:
-    """What is typed for an effect."""
+    """What is typed for an effect; ``held`` is why nothing is typed now, where that is known."""
 
     effect_id: EffectId
     text: str
+    held: str
 
 
 @attrs.frozen(kw_only=True)
@@ -218,8 +219,19 @@ class InterruptSession(Request[RuntimeEffect]):
 
 
 @attrs.frozen(kw_only=True)
+class SteerSession(Request[RuntimeEffect]):
+    """Put a text into the turn that a member is in now. It is no message, and changes no Work."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+    text: Annotated[str, "what is typed", Bounds(least=1, most=32 * 1024)]
+    reason: Annotated[str, "why, for the record", LABEL] = ""
+
+
+@attrs.frozen(kw_only=True)
 class Terminal:
-    """``argv`` shows the terminal to a person, who cannot type into it; ``screen`` is what it shows now."""
+    """``argv`` shows the terminal to a person, who can type into it once they have stepped in; ``screen`` is what it
+    shows now.
+    """
 
     session_id: SessionId
     argv: list[str]
@@ -229,6 +241,13 @@ class Terminal:
 @attrs.frozen(kw_only=True)
 class ShowTerminal(Request[Terminal]):
     """Show what stands on the terminal of a member's process, and how to look on."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+
+
+@attrs.frozen(kw_only=True)
+class StepIn(Request[Terminal]):
+    """Step in at a member's terminal: until this is cancelled or its connection ends, nobody else types there."""
 
     session_id: Annotated[SessionId, "the session", ID]
 
@@ -290,6 +309,13 @@ OPERATIONS = (
     Operation("session.close", CloseSession, planes=HOST_OR_OPERATOR, effect=_W, refuses=_CONTROL),
     Operation("session.interrupt", InterruptSession, planes=HOST_OR_OPERATOR, effect=_W, refuses=_CONTROL),
     Operation(
+        "session.steer",
+        SteerSession,
+        planes=HOST_OR_OPERATOR,
+        effect=_W,
+        refuses=(*_CONTROL, Code.NO_TURN_RUNNING, Code.STEER_UNSUPPORTED),
+    ),
+    Operation(
         "session.sweep",
         SweepSessions,
         planes=OPERATOR,
@@ -301,6 +327,13 @@ OPERATIONS = (
         ShowTerminal,
         planes=HOST_OR_OPERATOR,
         effect=Effect.LIVE,
+        refuses=(*_FIND, Code.INVALID_STATE_TRANSITION, Code.PROVIDER_UNREACHABLE),
+    ),
+    Operation(
+        "session.type",
+        StepIn,
+        planes=HOST_OR_OPERATOR,
+        effect=Effect.STREAM,
         refuses=(*_FIND, Code.INVALID_STATE_TRANSITION, Code.PROVIDER_UNREACHABLE),
     ),
 )

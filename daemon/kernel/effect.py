@@ -69,12 +69,34 @@ def controllable(session: AgentSession) -> Refusal | None:
     return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=lifted_by)
 
 
+def stepped_in(session: AgentSession) -> str:
+    """Who has stepped in at the terminal of this session, as a reason to type nothing; empty where nobody has."""
+    return f"{session.typist} has stepped in there" if session.typist else ""
+
+
+def steerable(session: AgentSession, *, able: bool) -> Refusal | None:
+    """Why no text is put into a turn of this session, or None."""
+    about, message = f"session/{session.id}", "send it as a message: firm message send --recipient MEMBER --body TEXT"
+    if not able:
+        return Refusal(code=Code.STEER_UNSUPPORTED, about=about, lifted_by=message)
+    if session.state is not SessionState.ACTIVE:
+        lifted_by = f"it is {session.state.value}; {message}"
+        return Refusal(code=Code.NO_TURN_RUNNING, about=about, lifted_by=lifted_by)
+    return left_alone(session)
+
+
+def left_alone(session: AgentSession) -> Refusal | None:
+    """Why nobody but a person types into this terminal now, or None."""
+    if not (reason := stepped_in(session)):
+        return None
+    lifted_by = f"{reason}; it goes on when they leave"
+    return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session.id}", lifted_by=lifted_by)
+
+
 def tellable(session: AgentSession) -> Refusal | None:
     """Why nothing is typed into the terminal of this session now, or None."""
-    about = f"session/{session.id}"
-    if session.typist:
-        lifted_by = f"{session.typist} has stepped in there; it goes on when they leave"
-        return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=lifted_by)
+    if refusal := left_alone(session):
+        return refusal
     ours = session.driver is Driver.HOST_DRIVEN and session.process is Liveness.LIVE
     if ours and session.state is SessionState.IDLE:
         return None
@@ -83,7 +105,7 @@ def tellable(session: AgentSession) -> Refusal | None:
         if ours
         else "it has no process of ours that is known to live"
     )
-    return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=lifted_by)
+    return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session.id}", lifted_by=lifted_by)
 
 
 def held(run: TeamRun) -> Refusal | None:

@@ -1,4 +1,4 @@
-"""Handlers for ``effect.deliver`` and ``effect.words``: what waits for a member, told at its terminal."""
+"""Handlers for ``effect.deliver``, ``effect.words`` and ``session.steer``: what is typed at a member's terminal."""
 
 from __future__ import annotations
 
@@ -6,22 +6,33 @@ import attrs
 
 from client.protocol.attempt import Binding, Custody, DeliveryCause, DeliveryState
 from client.protocol.board import Waking
-from client.protocol.effect import DeliverEffect, EffectKind, EffectState, RuntimeEffect, ShowWords, Wake, Words
+from client.protocol.effect import (
+    DeliverEffect,
+    EffectKind,
+    EffectState,
+    RuntimeEffect,
+    ShowWords,
+    SteerSession,
+    Wake,
+    Words,
+)
 from client.protocol.message import Intent, MailCause, MailState, MessageDelivery
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession
 from client.protocol.team_run import TeamRun
 from client.protocol.work import Condition, Phase, Work
 from daemon.call import Call
-from daemon.kernel.effect import admits, tellable
+from daemon.kernel.effect import admits, steerable, stepped_in, tellable
 from daemon.kernel.session import current
 from daemon.kernel.team_run import fenced, takes_claims
 from daemon.kernel.words import words
 from daemon.operations import attempt, cycle, effect, find, inbox, mail
+from providers import profiles
 from store import attempt as attempts
 from store import effect as effects
 from store import message as messages
 from store import work as works
+from store.agent import AGENTS
 from store.message import MAIL
 from store.session import SESSIONS
 from store.team_run import MEMBER_RUNS
@@ -131,12 +142,27 @@ def text(tx: Tx, call: Call, ask: ShowWords) -> Words | Refusal:
     if found.state is not EffectState.PREPARED or found.kind not in {EffectKind.DELIVER, EffectKind.STEER}:
         lifted_by = f"it is a {found.kind.value} that is {found.state.value}; only what is still to be typed has words"
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"effect/{found.id}", lifted_by=lifted_by)
-    if found.wake is None:
-        return Words(effect_id=found.id, text=found.text)
     of = SESSIONS.load(tx, found.session_id)
     assert of is not None, "a foreign key holds it"
+    return Words(effect_id=found.id, text=_text(tx, of, found), held=stepped_in(of))
+
+
+def _text(tx: Tx, of: AgentSession, found: RuntimeEffect) -> str:
+    if found.wake is None:
+        return found.text
     work = WORKS.load(tx, found.work_id) if found.work_id else None
     claimable = _claimable(tx, of) if found.wake is Wake.CLAIMABLE else []
-    return Words(
-        effect_id=found.id, text=words(found.wake, work, inbox.with_words(tx, cycle.on_board(tx, of)), claimable)
+    return words(found.wake, work, inbox.with_words(tx, cycle.on_board(tx, of)), claimable)
+
+
+def steer(tx: Tx, call: Call, ask: SteerSession) -> RuntimeEffect | Refusal:
+    """What profiles can is data: one that cannot is told before anything about its turn."""
+    of = effect.controlled(tx, ask)
+    if isinstance(of, Refusal):
+        return of
+    agent = AGENTS.load(tx, of.agent_member_id)
+    assert agent is not None, "a foreign key holds it"
+    refusal = steerable(of, able=profiles.steers(agent.profile)) or admits(
+        effects.unsettled(tx, of.id), EffectKind.STEER
     )
+    return refusal or effect.new(tx, call, of, EffectKind.STEER, text=ask.text, reason=ask.reason)

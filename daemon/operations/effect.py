@@ -25,6 +25,7 @@ from client.protocol.effect import (
     SettleEffect,
     ShowEffect,
     StartedEffect,
+    SteerSession,
     Wake,
 )
 from client.protocol.ids import EffectId, SupGen, new_id
@@ -44,6 +45,9 @@ from store.effect import EFFECTS
 from store.session import SESSIONS
 from store.team_run import MEMBER_RUNS, TEAM_RUNS
 from store.tx import Tx
+
+#: What a Host or the operator asks of a session.
+ByControl = CloseSession | InterruptSession | SteerSession
 
 
 def run_of(tx: Tx, record: AgentSession | RuntimeEffect) -> TeamRun:
@@ -251,7 +255,7 @@ def show(tx: Tx, call: Call, ask: ShowEffect) -> RuntimeEffect | Refusal:
     return effect
 
 
-def may_control(tx: Tx, call: Call, ask: CloseSession | InterruptSession) -> Refusal | None:
+def may_control(tx: Tx, call: Call, ask: ByControl) -> Refusal | None:
     found = SESSIONS.load(tx, ask.session_id)
     if found is None:
         return find.not_found("session", ask.session_id)
@@ -260,7 +264,7 @@ def may_control(tx: Tx, call: Call, ask: CloseSession | InterruptSession) -> Ref
 
 def close(tx: Tx, call: Call, ask: CloseSession) -> RuntimeEffect | Refusal:
     """The place is closed at once, so that nothing new begins while its process is being ended."""
-    found = _controlled(tx, ask)
+    found = controlled(tx, ask)
     if isinstance(found, Refusal):
         return found
     again = [e for e in effects.unsettled(tx, found.id) if e.kind is EffectKind.STOP]
@@ -276,11 +280,11 @@ def close(tx: Tx, call: Call, ask: CloseSession) -> RuntimeEffect | Refusal:
 
 
 def interrupt(tx: Tx, call: Call, ask: InterruptSession) -> RuntimeEffect | Refusal:
-    found = _controlled(tx, ask)
+    found = controlled(tx, ask)
     return found if isinstance(found, Refusal) else _control(tx, call, found, EffectKind.INTERRUPT, ask.reason)
 
 
-def _controlled(tx: Tx, ask: CloseSession | InterruptSession) -> AgentSession | Refusal:
+def controlled(tx: Tx, ask: ByControl) -> AgentSession | Refusal:
     found = SESSIONS.load(tx, ask.session_id)
     if found is None:
         return find.not_found("session", ask.session_id)

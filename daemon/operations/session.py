@@ -49,6 +49,7 @@ from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.agent import available
 from daemon.kernel.attempt import CustodyCause
+from daemon.kernel.effect import left_alone
 from daemon.kernel.session import ENDS, ORPHANING, PROCESS, SESSION, current, exists
 from daemon.kernel.team_run import fenced, goes_on, present
 from daemon.operations import actor, attempt, cycle, find, mail
@@ -300,6 +301,23 @@ def ended(tx: Tx, call: Call, session_id: SessionId, reason: str) -> AgentSessio
         return None
     orphan(tx, call, session, reason)
     return close_(tx, call, session, f"ended: {reason}", CapabilityState.REVOKED)
+
+
+def stepped_in(tx: Tx, call: Call, session_id: SessionId) -> AgentSession | Refusal:
+    """A person types at its terminal from now on, and nobody else."""
+    session = SESSIONS.load(tx, session_id)
+    assert session is not None, "its terminal was found"
+    if refusal := left_alone(session):
+        return refusal
+    return SESSIONS.change(tx, session, kind="stepped in", actor=call.actor, at=call.now, typist=call.actor)
+
+
+def stepped_out(tx: Tx, call: Call, session_id: SessionId) -> AgentSession | None:
+    """They left. None where the session has ended meanwhile, or a later daemon has seen that they must have."""
+    session = SESSIONS.load(tx, session_id)
+    if session is None or not session.typist:
+        return None
+    return SESSIONS.change(tx, session, kind="stepped out", actor=call.actor, at=call.now, typist="")
 
 
 def restored(tx: Tx, call: Call) -> int:

@@ -85,6 +85,16 @@ VERBS = {
             ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
         ),
     ),
+    'steer': (
+        'session.steer',
+        'write',
+        'Put a text into the turn that a member is in now. It is no message, and changes no Work.',
+        (
+            ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
+            ('text', '--text', 'str', True, None, None, False, '', 'what is typed'),
+            ('reason', '--reason', 'str', False, '', None, False, '', 'why, for the record'),
+        ),
+    ),
     'sweep': (
         'session.sweep',
         'live',
@@ -107,6 +117,14 @@ VERBS = {
         (
             ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
             ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that asks'),
+        ),
+    ),
+    'type': (
+        'session.type',
+        'stream',
+        "Step in at a member's terminal: until this is cancelled or its connection ends, nobody else types there.",
+        (
+            ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
         ),
     ),
     'unbind': (
