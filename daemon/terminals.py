@@ -25,7 +25,6 @@ from store.team_run import TEAM_RUNS
 from store.tx import Tx
 from supervisor.desk import Means
 
-
 log = logging.getLogger(__name__)
 
 

@@ -163,3 +163,35 @@ def test_informational_mail_begins_no_cycle_and_comes_with_the_next(field: Field
     (text,) = took(folder)
     assert text.index(first["message"]["id"]) < text.index(second["message"]["id"])
     assert seq < field.firm("event", "list", "--limit", "1")["seq"]
+
+
+def test_a_turn_is_steered_while_it_goes_on_and_not_after(field: Field) -> None:
+    folder = field.talker(works=WORK, quiet=4, steers=True)
+    field.start()
+    up(field)
+    told(field)
+    made = field.ask("session", "steer", session(field)["id"], "--text", "rather blue")
+    field.wait(f"effect:{made['id']}.state=settled")
+    assert field.ask("effect", "show", made["id"])["certainty"] == "applied"
+    assert took(folder)[1:] == ["rather blue"]
+    assert endings(field, 1) == ["empty_output"]  # it is no cycle of its own
+    field.ask("session", "close", session(field)["id"])
+    field.wait(f"session:{session(field)['id']}.state=closed")
+    refused = field.call("session", "steer", session(field)["id"], "--text", "too late")
+    assert (refused.returncode, "INVALID_STATE_TRANSITION" in refused.stderr) == (1, True)
+    assert len(took(folder)) <= 3
+
+
+@pytest.mark.parametrize("point", ["steer-prepared", "deliver-pasted", "steer-done"])
+def test_killed_in_a_steer_it_is_typed_once(field: Field, point: str) -> None:
+    folder = field.talker(works=WORK, quiet=20, steers=True)
+    daemon = field.start(FIRM_CRASH_AT=f"{point}:2" if point == "deliver-pasted" else point)
+    up(field)
+    told(field)
+    field.call("session", "steer", session(field)["id"], "--text", "rather blue")
+    assert daemon.wait() == -signal.SIGKILL
+    field.start()
+    (made,) = [e for e in field.ask("effect", "list")["items"] if e["kind"] == "steer"]
+    field.wait(f"effect:{made['id']}.state=settled")
+    assert field.ask("effect", "show", made["id"])["certainty"] == "applied"
+    assert took(folder)[1:] == ["rather blue"]

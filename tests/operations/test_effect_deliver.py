@@ -200,6 +200,7 @@ async def test_cycles_that_came_to_nothing_are_counted(
     node: InProcessNode, endings: list[Ending | None], streak: int
 ) -> None:
     s = await effects.live(node)
+    now = s.bob.session
     for ending in endings:
         await to_bob(s)
         made = await told(s)

@@ -66,7 +66,9 @@ class Field:
         path.write_text(f'[team]\nname = "crew"\nhost = "me"\n{rows}{works}', "utf-8")
         return path
 
-    def talker(self, name: str = "kiwi", *, works: str = "", swallowed: int = 0, **typing: object) -> Path:
+    def talker(
+        self, name: str = "kiwi", *, works: str = "", swallowed: int = 0, steers: bool = False, **typing: object
+    ) -> Path:
         """A team file with one member that takes text, and the profile for it; the folder in which it says what it
         took (``terminals.MEMBER``).
         """
@@ -76,6 +78,7 @@ class Field:
         argv = ["{python}", "-I", "-S", "-c", MEMBER, str(folder), str(swallowed), "> "]
         rows = [
             f"argv = {json.dumps(argv)}",
+            f"steers = {json.dumps(steers)}",
             "[typing]",
             *(f"{key} = {json.dumps(value)}" for key, value in says.items()),
         ]

@@ -57,8 +57,8 @@ while True:
             swallow -= 1; continue
         text = line.replace(b"\\x1b[200~", b"").replace(b"\\x1b[201~", b"").replace(b"\\r", b"/")
         line = b""
-        os.write(1, b"\\r\\ntook it\\r\\n")
         with open(folder + "/took", "ab") as log: log.write(text + b"\\n")
+        os.write(1, b"\\r\\ntook it\\r\\n")
         if os.path.exists(folder + "/does"):
             with open(folder + "/did", "ab") as log: subprocess.run(folder + "/does", input=text, stdout=log)
         os.write(1, b"\\r\\n" + prompt)
