@@ -75,8 +75,8 @@ class Code(enum.StrEnum):
     ROW_QUARANTINED = "ROW_QUARANTINED"
     SESSION_LIVE = "SESSION_LIVE"
     SOLE_HOST = "SOLE_HOST"
-    STORE_BUSY = "STORE_BUSY"
     STEER_UNSUPPORTED = "STEER_UNSUPPORTED"
+    STORE_BUSY = "STORE_BUSY"
     STORE_CORRUPT = "STORE_CORRUPT"
     STORE_FULL = "STORE_FULL"
     STORE_IO_ERROR = "STORE_IO_ERROR"
@@ -164,8 +164,8 @@ ROWS: Mapping[Code, Row] = {
     Code.ROW_QUARANTINED: Row(500, 5, _REREAD, "The stored record cannot be read and was set aside."),
     Code.SESSION_LIVE: Row(409, 1, _REREAD, "A session that is not closed stands in the way."),
     Code.SOLE_HOST: Row(409, 1, _REREAD, "The member is the only Host of an active team."),
-    Code.STORE_BUSY: Row(503, 3, _SAME, "Another program holds the database locked; nothing was written."),
     Code.STEER_UNSUPPORTED: Row(409, 1, _NEVER, "The program of this member takes no text while it works."),
+    Code.STORE_BUSY: Row(503, 3, _SAME, "Another program holds the database locked; nothing was written."),
     Code.STORE_CORRUPT: Row(503, 5, _REREAD, "The database is damaged; writes have stopped."),
     Code.STORE_FULL: Row(507, 3, _SAME, "The disk is full; nothing was written."),
     Code.STORE_IO_ERROR: Row(503, 3, _SAME, "The disk failed; nothing was written."),

@@ -1,6 +1,9 @@
 -- What members are told at their terminals: texts as effects, how cycles ended, and who has stepped in.
 
-CREATE TABLE effects_with_texts (
+CREATE TABLE effects_before AS SELECT * FROM effects;
+DROP TABLE effects;
+
+CREATE TABLE effects (
     n integer PRIMARY KEY,
     id text NOT NULL UNIQUE,
     version integer NOT NULL CHECK (version >= 1),
@@ -37,12 +40,8 @@ CREATE TABLE effects_with_texts (
     CHECK (ending IS NULL OR (kind = 'deliver' AND certainty = 'applied'))
 ) STRICT;
 
-INSERT INTO effects_with_texts SELECT n, id, version, team_run_id, session_id, session_gen, sup_gen, kind, state,
-    certainty, cwd, pane, pid, start_ticks, boot_id, readback, created_by, created_at, updated_at, settled_at,
-    NULL, NULL, 0, '', NULL FROM effects;
-
-DROP TABLE effects;
-ALTER TABLE effects_with_texts RENAME TO effects;
+INSERT INTO effects SELECT *, NULL, NULL, 0, '', NULL FROM effects_before;
+DROP TABLE effects_before;
 
 CREATE INDEX effects_by_run ON effects (team_run_id);
 CREATE INDEX effects_by_session ON effects (session_id, kind);

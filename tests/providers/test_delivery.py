@@ -134,7 +134,8 @@ async def test_nobody_waits_for_a_terminal_whose_process_has_ended(provider: Pro
         async with trio.open_nursery() as nursery:
             nursery.start_soon(provider.clear, handle, MARKED)
             nursery.start_soon(provider.quiet, handle, 60)
-            await trio.sleep(0.3)
+            with trio.move_on_after(0.3):
+                await provider.ended(handle)
             os.kill(handle.pid, 9)
 
 
