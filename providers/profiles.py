@@ -60,9 +60,12 @@ def add(folder: Path) -> list[str]:
 def read(name: str, text: str) -> Profile:
     """A profile as a file says it. Raises ``Wrong``."""
     try:
-        found = codec.exact({**tomllib.loads(text), "name": name}, Profile, name)
+        said = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise Wrong(f"not TOML: {error}") from None
+    if "name" in said:
+        raise Wrong("its name is that of its file")
+    found = codec.exact({**said, "name": name}, Profile, name)
     if isinstance(found, Refusal):
         raise Wrong(found.lifted_by)
     if not found.argv:

@@ -36,7 +36,8 @@ async def tell(desk: Desk, action: Control) -> None:
         await desk.settle(effect, Certainty.NOT_APPLIED, "gone: nobody is there who could be told")
         return
     shown = await desk.ask(ShowWords(effect_id=effect.id, sup_gen=desk.sup_gen))
-    if shown is None:
+    if shown is None:  # settled by somebody, or what it tells of cannot be read now
+        await trio.sleep(_AGAIN)
         return
     if shown.held:
         await desk.settle(effect, Certainty.NOT_APPLIED, f"{Taken.HELD.value}: {shown.held}")

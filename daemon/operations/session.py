@@ -221,34 +221,35 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
     if ask.cause in ORPHANING:
         orphan(tx, call, session, f"session {ask.cause.value}")
         _withdraw_questions(tx, call, session)
-    if ask.cause is SessionCause.ADOPTED:
-        _adopt(tx, call, session, SupGen(ask.sup_gen))
     if ask.cause is SessionCause.LOST:
         _end_capability(tx, call, session, "lost", CapabilityState.REVOKED)
-    changes = {"state": state, "process": PROCESS.get(ask.cause, session.process), **_said(call, ask)}
+    changes = {"state": state, "process": PROCESS.get(ask.cause, session.process), **_said(tx, call, session, ask)}
     if state is not SessionState.ACTIVE:
         changes |= cycle.ended(tx, call, session, ask.ending or ENDS.get(ask.cause, Ending.TERMINAL_UNOBSERVED))
     kind = f"{ask.cause.value}: {ask.reason}" if ask.reason else ask.cause.value
     return SESSIONS.change(tx, session, kind=kind, actor=call.actor, at=call.now, **changes)
 
 
-def _said(call: Call, ask: ReportSession) -> dict[str, Any]:
+def _said(tx: Tx, call: Call, session: AgentSession, ask: ReportSession) -> dict[str, Any]:
     """What a report says beside the state."""
     said: dict[str, Any] = {"native_session": ask.native_session} if ask.native_session else {}
     if ask.cause is SessionCause.DEGRADED:
         said["degraded_at"] = call.now
-    if ask.cause is SessionCause.ADOPTED:
-        said["typist"] = ""  # who stepped in was known to the daemon that saw them come
+    if ask.cause is SessionCause.ADOPTED and _adopt(tx, call, session, SupGen(ask.sup_gen)):
+        said["typist"] = ""  # the daemon that would have seen them leave is gone
     return said
 
 
-def _adopt(tx: Tx, call: Call, session: AgentSession, sup_gen: SupGen) -> None:
-    """The process has just been proven again: its capability goes on under the new daemon and supervisor."""
+def _adopt(tx: Tx, call: Call, session: AgentSession, sup_gen: SupGen) -> bool:
+    """The process has just been proven again: its capability goes on under the new daemon and supervisor. Whether the
+    daemon is another than before.
+    """
     shown = sessions.capability_of(tx, session.id)
     if shown is not None and shown.state is CapabilityState.ACTIVE:
         CAPABILITIES.change(
             tx, shown, kind="adopted", actor=call.actor, at=call.now, daemon_gen=call.daemon_gen, sup_gen=sup_gen
         )
+    return shown is None or shown.daemon_gen != call.daemon_gen
 
 
 def bind(tx: Tx, call: Call, ask: BindSession) -> AgentSession | Refusal:

@@ -10,7 +10,7 @@ from client.protocol.effect import EffectKind, EffectState, SteerSession, StepIn
 from client.protocol.event import ListEvents
 from client.protocol.ids import SessionId, TeamRef
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import SessionState
+from client.protocol.session import SessionCause, SessionState
 from client.protocol.team_run import CreateTeamRun
 from providers import profiles
 from providers.port import Typing
@@ -21,7 +21,7 @@ from tests.support import effects, refusals
 from tests.support.node import InProcessNode
 from tests.support.refusals import refused_while_spoilt
 from tests.support.run import Stage
-from tests.support.supervised import supervised
+from tests.support.supervised import report, supervised
 from tests.support.works import ann, bob, cid
 
 #: The profile of the members of these tests.
@@ -183,3 +183,16 @@ async def test_session_type_provider_unreachable(node: InProcessNode) -> None:
     s, _ = await given(node)
     stall(node)
     assert (await node.refused(of_bob(s))).code is Code.PROVIDER_UNREACHABLE
+
+
+@pytest.mark.parametrize("anew", [True, False])
+async def test_another_daemon_forgets_who_stepped_in_and_another_supervisor_does_not(
+    node: InProcessNode, *, anew: bool
+) -> None:
+    """The connection by which they are known is the daemon's."""
+    s, _ = await given(node)
+    await node.send(of_bob(s)).outcome()
+    if anew:
+        node.execute("UPDATE capabilities SET daemon_gen = daemon_gen - 1 WHERE session_id = ?", s.bob.session.id)
+    adopted = await report(s, s.bob.session, SessionCause.ADOPTED)
+    assert adopted.typist == ("" if anew else "operator")

@@ -38,6 +38,7 @@ def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
         ("argv = [", "not TOML: "),
         ("steers = true", "required"),
         ("argv = []", "argv names no program"),
+        ('name = "x"\nargv = ["a"]', "its name is that of its file"),
         ('argv = "agent"', "expected a list"),
         ("argv = [1]", "expected a string"),
         ('argv = ["a"]\ncolour = "red"', "colour"),
