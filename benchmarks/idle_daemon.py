@@ -11,5 +11,5 @@ from providers.profiles import PROFILES, Profile
 
 if __name__ == "__main__":
     assert isinstance(PROFILES, dict)
-    PROFILES["idler"] = Profile(name="idler", argv=("{python}", "-I", "-m", "benchmarks.idler"))
+    PROFILES["idler"] = Profile(name="idler", argv=["{python}", "-I", "-m", "benchmarks.idler"])
     sys.exit(main.run())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import math
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
@@ -24,6 +25,7 @@ from client.protocol.refusals import Code, Refusal
 from client.protocol.table import BY_NAME
 from daemon.call import Call
 from daemon.handlers import GUARDS, HANDLERS
+from daemon.operations import cycle
 from daemon.operations.actor import standing
 from daemon.operations.quarantine import unreadable
 from daemon.outside import LOOKS
@@ -66,6 +68,10 @@ class Dispatcher:
     draining: bool = False
     #: When each session last called, on trio's clock: a call is a sign of life.
     heard: dict[SessionId, float] = attrs.Factory(dict)
+
+    def heard_at(self, session_id: SessionId) -> float:
+        """When that session last called, on trio's clock."""
+        return self.heard.get(session_id, -math.inf)
 
     def ask(self, call: Call, ask: Ask, reply: Reply, spawn: Spawn, room: Room) -> None:
         """Answer ``ask`` through ``reply``: now, after the next commit, or out of a task."""
@@ -144,6 +150,7 @@ class Dispatcher:
             outcome = verb(tx, call, request)
             if isinstance(outcome, Refusal):
                 return outcome
+            cycle.spoke(tx, call)
             body = codec.packb(outcome)
             if mark:
                 replies.keep(tx, mark, digest=digest, answer=body, at=call.now)

@@ -76,7 +76,7 @@ class Live:
 
     @property
     def streams(self) -> Mapping[str, Callable[[Call, Any], AsyncGenerator[Any, None]]]:
-        return {"event.watch": self.watch}
+        return {"event.watch": self.watch, "session.type": Terminals(self.store, self.means).step_in}
 
     async def wait(self, call: Call, ask: WaitForEvent) -> Waited | Refusal:
         return await wait(self.store, self.relay, call, ask)

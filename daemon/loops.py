@@ -150,7 +150,7 @@ class Loops:
 
     def _heard(self, session_id: SessionId, within: float) -> bool:
         """Whether that session called in the last seconds of awake time."""
-        return trio.current_time() - self.dispatcher.heard.get(session_id, float("-inf")) < within
+        return trio.current_time() - self.dispatcher.heard_at(session_id) < within
 
     async def _expire(self, binding: BindingId) -> None:
         log.warning("lease expired binding=%s", binding)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import trio
 
 from client.protocol import codec
@@ -133,7 +134,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
         crash=crash,
     )
     server = _server(config, secrets[0], live, dispatcher, call, launches)
-    loops = Loops(dispatcher, relay, own, tools)
+    loops = Loops(dispatcher, relay, own, attrs.evolve(tools, heard=dispatcher.heard_at))
     try:
         async with trio.open_nursery() as services:
             await services.start(store.serve)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -15,12 +16,13 @@ from client import check_logs
 from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import Seat
 from client.protocol.refusals import Code, Refusal
-from providers import launcher
-from providers.profiles import PROFILES
+from providers import launcher, profiles
 from providers.tmux.provider import Tmux
 from supervisor.checks import Checks
 from supervisor.desk import Means
 from supervisor.workspaces import Workspaces, plan
+
+log = logging.getLogger(__name__)
 
 #: Of the daemon's environment; everything else is built from nothing.
 _KEPT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TZ", "USER", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
@@ -45,14 +47,16 @@ def means(
     ``crash`` ends the process at a named boundary, for tests. ``checks`` tells the checks of a supervisor that runs
     apart from those of the daemon.
     """
-    tmux, workspaces = Tmux(folder), Workspaces()
+    for wrong in profiles.add(_profiles(own)):
+        log.warning("a profile cannot be used: %s", wrong)
+    tmux, workspaces = Tmux(folder, crash=crash), Workspaces()
     words = (sys.executable, "-I", "-S", str(Path(launcher.__file__).resolve()), str(socket))
     return Means(
         provider=tmux,
         ready=tmux.open,
         folder=functools.partial(_folder, workspaces, _worktrees(own)),
         launcher=lambda launch_id: (*words, launch_id),
-        profiles=PROFILES.keys(),
+        profiles=profiles.PROFILES,
         crash=crash,
         checks=Checks(
             _data(own) / "checks" / _own(checks or folder),
@@ -60,6 +64,11 @@ def means(
             {"PATH": os.defpath, **own},
         ),
     )
+
+
+def _profiles(own: Mapping[str, str]) -> Path:
+    named = own.get("XDG_CONFIG_HOME", "")
+    return (Path(named) if Path(named).is_absolute() else Path.home() / ".config") / "firm" / "profiles"
 
 
 def _worktrees(own: Mapping[str, str]) -> Path:

@@ -33,12 +33,13 @@ from providers.port import (
     Unreachable,
     Why,
 )
-from providers.process import Process, boot_id, process, shell_in_front, stat, under
-from providers.screen import last_lines, type_into
+from providers.process import Process, boot_id, in_front, process, shell_in_front, stat, under
+from providers.screen import Step, held, last_lines, type_into
 
 _KEEPER = Path(__file__).with_name("fake_keeper.py")
 _PASTE_ON, _PASTE_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
 _KEPT = 64 * 1024  # of what was printed
+_BREATH = 0.02  # seconds between two looks at least
 _GONE = Delivered(taken=Taken.GONE, reason="the first process of this terminal has ended")
 _STALLED = Unreachable(detail="the fake was told not to answer")
 
@@ -53,16 +54,24 @@ class _Terminal:
     printed: bytes = b""
     end: Exit | None = None
     over: trio.Event = attrs.field(factory=trio.Event)
+    delivery: tuple[str, Step] = ("", Step.NOTHING)
+    #: Set when something is shown, or the first process has ended; then it is another.
+    stirred: trio.Event = attrs.field(factory=trio.Event)
     writer: trio.Lock = attrs.field(factory=trio.Lock)
 
     @property
     def screen(self) -> str:
         return last_lines(self.printed.decode("utf-8", "replace"))
 
+    def stir(self) -> None:
+        self.stirred.set()
+        self.stirred = trio.Event()
+
 
 @attrs.frozen
 class _Keys:
     terminal: _Terminal
+    delivery_id: str = ""
 
     async def blocked(self) -> Delivered | None:
         await trio.lowlevel.checkpoint()
@@ -71,6 +80,7 @@ class _Keys:
         return self._gone()
 
     async def paste(self, text: str) -> Delivered | None:
+        self.terminal.delivery = (self.delivery_id, Step.PASTED)
         raw = text.replace("\n", "\r").encode("utf-8", "replace")
         printed = self.terminal.printed
         if printed.rfind(_PASTE_ON) > printed.rfind(_PASTE_OFF):  # the program asked for marks around a paste
@@ -78,7 +88,23 @@ class _Keys:
         return await self.write(raw)
 
     async def enter(self) -> Delivered | None:
+        self.terminal.delivery = (self.delivery_id, Step.ENTERED)
         return await self.write(b"\r")
+
+    async def step(self) -> Step | Delivered:
+        await trio.lowlevel.checkpoint()
+        delivery_id, step = self.terminal.delivery
+        return self._gone() or (step if delivery_id == self.delivery_id else Step.NOTHING)
+
+    async def submitted(self) -> Delivered | None:
+        await trio.lowlevel.checkpoint()
+        self.terminal.delivery = (self.delivery_id, Step.SUBMITTED)
+        return None
+
+    async def line(self) -> str | Delivered:
+        """What was printed last, since the end of a line: this knows no cursor."""
+        await trio.lowlevel.checkpoint()
+        return self._gone() or self.terminal.printed.decode("utf-8", "replace").split("\n")[-1]
 
     async def look(self) -> list[str] | Delivered:
         await trio.lowlevel.checkpoint()
@@ -212,14 +238,38 @@ class Fake:
             del self._terminals[handle.launch_id]
         return Stopped(left=left)
 
-    async def deliver(self, handle: Handle, text: str, typing: Typing) -> Delivered | Unreachable:
+    async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:
         found = self._terminals.get(handle.launch_id)
         if self.stalled:
             return _STALLED
         if found is None or found.handle != handle or found.end is not None:
             return _GONE
         async with found.writer:
-            return await type_into(_Keys(found), text, typing)
+            return await type_into(_Keys(found, delivery_id), text, typing)
+
+    async def clear(self, handle: Handle, typing: Typing) -> None:
+        found = self._terminals.get(handle.launch_id)
+        while found is not None and found.handle == handle:
+            stirred, ahead = found.stirred, in_front(handle.pid)
+            said = await held(_Keys(found), typing)
+            if not isinstance(said, Delivered) or said.taken is not Taken.HELD:
+                return
+            if in_front(handle.pid) != ahead:
+                continue
+            async with trio.open_nursery() as either:
+                if ahead is not None:
+                    either.start_soon(_ended, ahead, either.cancel_scope)
+                await stirred.wait()
+                either.cancel_scope.cancel(reason="something was shown")
+            await trio.sleep(_BREATH)
+
+    async def quiet(self, handle: Handle, seconds: float) -> None:
+        found = self._terminals.get(handle.launch_id)
+        while found is not None and found.handle == handle and found.end is None:
+            with trio.move_on_after(seconds) as shown:
+                await found.stirred.wait()
+            if shown.cancelled_caught:
+                return
 
     async def interrupt(self, handle: Handle) -> bool | Unreachable:
         found = self._terminals.get(handle.launch_id)
@@ -259,6 +309,12 @@ async def _follow(terminal: _Terminal, begun: bytes, told: trio.abc.ReceiveStrea
             await trio.lowlevel.checkpoint()  # what it printed last may still have to be read
             _drain(terminal)
             terminal.over.set()
+            terminal.stir()
+
+
+async def _ended(process: Process, scope: trio.CancelScope) -> None:
+    await process.ended()
+    scope.cancel(reason="what was in front has ended")
 
 
 async def _read(terminal: _Terminal) -> None:
@@ -278,6 +334,7 @@ def _drain(terminal: _Terminal) -> bool:
         except OSError:
             return False
         terminal.printed = (terminal.printed + part)[-_KEPT:]
+        terminal.stir()
 
 
 @asynccontextmanager

@@ -111,11 +111,14 @@ class Delivered:
 
 @attrs.frozen(kw_only=True)
 class Typing:
-    """How a program likes to be typed to. Seconds."""
+    """How a program likes to be typed to. Seconds, and regular expressions."""
 
     before_enter: float = 0.3
     enters: int = 1
     settle: float = 2.0  # in which the screen has to change after Enter
+    quiet: float = 30.0  # without output after which it waits for the next text
+    composer: str = ""  # the whole line of the cursor while nobody has typed anything; empty: not known
+    dialogs: list[str] = attrs.Factory(list)  # a line that stands on the screen while it waits for a person
 
 
 class Provider(Protocol):
@@ -137,8 +140,18 @@ class Provider(Protocol):
         """End everything that the launch left, TERM then KILL, and its terminal. Read back."""
         ...
 
-    async def deliver(self, handle: Handle, text: str, typing: Typing) -> Delivered | Unreachable:
-        """Paste ``text``, press Enter, and look whether it was taken."""
+    async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:
+        """Paste ``text``, press Enter, and look whether it was taken. The last ``delivery_id`` of a terminal asked for
+        again, also by another process, is typed no second time: it goes on where it was, or says what came of it.
+        """
+        ...
+
+    async def clear(self, handle: Handle, typing: Typing) -> None:
+        """Wait until nothing would hold a text, or there is nobody to type to any more."""
+        ...
+
+    async def quiet(self, handle: Handle, seconds: float) -> None:
+        """Wait until nothing was shown for so long from now on, or the first process has ended."""
         ...
 
     async def interrupt(self, handle: Handle) -> bool | Unreachable:

@@ -185,6 +185,14 @@ def _environment(pid: int) -> list[bytes]:
         return []
 
 
+def in_front(pid: int) -> Process | None:
+    """The leader of the process group that the terminal of ``pid`` reads for, when that is not ``pid`` itself."""
+    first = stat(pid)
+    if first is None or first.foreground in {pid, -1, 0}:
+        return None
+    return process(first.foreground)
+
+
 def shell_in_front(pid: int) -> str:
     """The name of the shell that the terminal of ``pid`` reads for, when ``pid`` is not itself a shell; else empty."""
     first = stat(pid)

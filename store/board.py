@@ -226,6 +226,35 @@ def stopped(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
     return [row for row in tx.rows(_STOPPED, run_id=run_id) if row[4] is not None]
 
 
+_DEGRADED = sql("""
+    SELECT s.id, a.name, s.streak, s.degraded_at FROM sessions s JOIN agents a ON a.id = s.agent_member_id
+    WHERE s.team_run_id = :run_id AND s.degraded_at IS NOT NULL AND s.state <> 'closed' ORDER BY s.degraded_at LIMIT 100
+""")
+
+
+def degraded(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """session, who, cycles in a row that came to nothing, since."""
+    return tx.rows(_DEGRADED, run_id=run_id)
+
+
+_UNTOLD = sql("""
+    SELECT e.id, e.version, e.state, s.id, a.name, e.readback, e.updated_at
+    FROM sessions s JOIN agents a ON a.id = s.agent_member_id
+    JOIN effects e ON e.n IN (SELECT max(t.n) FROM effects t
+                              WHERE t.session_id = s.id AND t.kind IN ('deliver', 'steer') GROUP BY t.kind)
+    WHERE s.team_run_id = :run_id AND s.state <> 'closed' AND (e.state = 'recovery_required'
+        OR e.kind = 'deliver' AND e.state = 'settled' AND e.certainty = 'not_applied' AND s.state = 'idle')
+    ORDER BY e.n LIMIT 100
+""")
+
+
+def untold(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """effect, version, state, session, who, what was read back, since: texts that were held, or of which nobody knows
+    whether they were taken.
+    """
+    return tx.rows(_UNTOLD, run_id=run_id)
+
+
 _SEATS = sql("""
     SELECT p.id, p.run_gen, a.id, a.name, t.name, a.profile, a.workspace, j.id, j.root, j.git_dir <> '',
         p.coordination = 'active' AND a.status = 'active' AND m.state = 'active'

@@ -41,6 +41,17 @@ def launch_of(tx: Tx, session_id: SessionId) -> RuntimeEffect | None:
     return EFFECTS.one(tx, _LAUNCH, session_id=session_id)
 
 
+_CYCLE = EFFECTS.select("""
+    WHERE session_id = :session_id AND kind = 'deliver' AND certainty = 'applied' AND ending IS NULL
+    ORDER BY n DESC LIMIT 1
+""")
+
+
+def cycle_of(tx: Tx, session_id: SessionId) -> RuntimeEffect | None:
+    """The delivery whose cycle has not ended."""
+    return EFFECTS.one(tx, _CYCLE, session_id=session_id)
+
+
 _CONTROLS = EFFECTS.select("WHERE team_run_id = :run_id AND state = 'prepared' AND kind <> 'launch' ORDER BY n")
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 
 from client.protocol.ids import CorrelationId, MembershipId, MessageId, TeamRunId
-from client.protocol.message import Message, MessageDelivery
+from client.protocol.message import Intent, Message, MessageDelivery
 from client.protocol.team_run import MemberRun
 from store import rows
 from store.keeper import Keeper
@@ -141,6 +141,14 @@ _WAITING = MAIL.select("""
 def waiting(tx: Tx, recipient_id: MembershipId, run_id: TeamRunId, limit: int) -> list[MessageDelivery]:
     """Mail of a run that has not reached its recipient's process. One that does not decode holds up no other."""
     return MAIL.readable(tx, _WAITING, recipient_id=recipient_id, run_id=run_id, limit=limit)
+
+
+_INTENT = sql("SELECT intent FROM messages WHERE id = :id")
+
+
+def intents(tx: Tx, ids: Iterable[MessageId]) -> list[Intent]:
+    """What each of these messages wants."""
+    return [Intent(tx.value(_INTENT, id=each)) for each in ids]
 
 
 _QUEUED = sql("""

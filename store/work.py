@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from client.protocol.ids import MembershipId, TeamId, TeamRunId, WorkId
+from client.protocol.ids import AgentMemberId, MembershipId, TeamId, TeamRunId, WorkId
 from client.protocol.work import Condition, Phase, Work
 from store.keeper import Keeper, Page, page
 from store.sql import sql
@@ -143,3 +143,20 @@ _OF_RUN = WORKS.select("WHERE team_run_id = :run_id ORDER BY place")
 def of_run(tx: Tx, run_id: TeamRunId) -> list[Work]:
     """All of them: for a graph, never for a page."""
     return WORKS.many(tx, _OF_RUN, run_id=run_id)
+
+
+_CLAIMABLE = WORKS.select("""
+    INDEXED BY works_by_standing
+    WHERE team_run_id = :run_id AND phase = 'open' AND condition = 'normal' AND owner_id IS NULL
+      AND claim_mode = 'team_claim' AND required_role IN ('', :role)
+      AND (eligible = '[]' OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(eligible), eligible, '[]'))
+                                      WHERE value = :agent_id))
+      AND NOT EXISTS (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
+                      WHERE e.work_id = works.id AND n.resolution IS NOT 'accepted')
+    ORDER BY place LIMIT 5
+""")
+
+
+def claimable(tx: Tx, run_id: TeamRunId, *, role: str, agent_id: AgentMemberId) -> list[Work]:
+    """The first ready Works that nobody answers for and this member may claim."""
+    return WORKS.readable(tx, _CLAIMABLE, run_id=run_id, role=role, agent_id=agent_id)

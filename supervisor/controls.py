@@ -7,6 +7,7 @@ from client.protocol.event import WaitForEvent
 from providers.port import Handle, Unreachable
 from supervisor.decide import Control
 from supervisor.desk import HANDSHAKE_SECONDS, Desk, handle_of, lasting
+from supervisor.telling import tell
 
 
 async def control(desk: Desk, action: Control) -> None:
@@ -17,6 +18,9 @@ async def control(desk: Desk, action: Control) -> None:
     if effect.kind is EffectKind.STOP:
         await _stop(desk, effect, launch)
         return
+    if effect.kind in {EffectKind.DELIVER, EffectKind.STEER}:
+        await tell(desk, action)
+        return
     handle = handle_of(launch) if launch is not None else None
     if handle is None:
         await desk.settle(effect, Certainty.NOT_APPLIED, "there is no process")
@@ -26,6 +30,8 @@ async def control(desk: Desk, action: Control) -> None:
         if isinstance(done, Unreachable):
             await desk.settle(effect, Certainty.UNKNOWN, done.detail)
         else:
+            if done:
+                desk.interrupted.add(effect.session_id)
             read = "the key was sent" if done else "its process has ended"
             await desk.settle(effect, Certainty.APPLIED if done else Certainty.NOT_APPLIED, read)
 

@@ -7,9 +7,12 @@ from collections.abc import Collection, Mapping
 import attrs
 
 from client.protocol.board import Due, DueCheck, DueList, Seat
-from client.protocol.effect import EffectKind, EffectState, RuntimeEffect
+from client.protocol.effect import EffectKind, EffectState, RuntimeEffect, Wake
 from client.protocol.ids import MemberRunId
 from client.protocol.session import AgentSession, Driver, Liveness, SessionState
+from providers.port import Typing
+from providers.profiles import Profile
+from supervisor.wake import Rest, wake
 
 #: Launches of one place that came to nothing in a row, before a person has to look.
 MOST_FAILURES = 3
@@ -52,14 +55,53 @@ class Adopt:
 
 @attrs.frozen
 class Control:
-    """Do what somebody asked for."""
+    """Do what somebody asked for. What is typed into a terminal, as its program likes it, is one at a time."""
 
     effect: RuntimeEffect
     launch: RuntimeEffect | None
+    typing: Typing | None = None
 
     @property
     def busy(self) -> str:
+        if self.effect.kind is EffectKind.DELIVER:
+            return f"terminal {self.effect.session_id}"
         return f"control {self.effect.id}"
+
+
+@attrs.frozen
+class Tell:
+    """Record that a member is told what waits for it; that record is then a control."""
+
+    session: AgentSession
+    wake: Wake
+
+    @property
+    def busy(self) -> str:
+        return f"terminal {self.session.id}"
+
+
+@attrs.frozen
+class Degrade:
+    """Record that a member is told nothing more for now."""
+
+    session: AgentSession
+
+    @property
+    def busy(self) -> str:
+        return f"terminal {self.session.id}"
+
+
+@attrs.frozen
+class Watch:
+    """See a cycle that is under way to its end."""
+
+    session: AgentSession
+    launch: RuntimeEffect
+    typing: Typing
+
+    @property
+    def busy(self) -> str:
+        return f"cycle {self.session.id}"
 
 
 @attrs.frozen
@@ -73,27 +115,52 @@ class Check:
         return f"check {self.due.work_id} {self.due.receipt_id} {self.due.line}"
 
 
-Action = Admit | Open | Adopt | Control | Check
+Action = Admit | Open | Adopt | Control | Tell | Degrade | Watch | Check
 
 
 def decide(
-    seen: DueList, *, profiles: Collection[str], busy: Collection[str], failures: Mapping[MemberRunId, int]
+    seen: DueList, *, profiles: Mapping[str, Profile], busy: Collection[str], failures: Mapping[MemberRunId, int]
 ) -> list[Action]:
     """Everything to begin now. What is busy is left alone; controls come first."""
-    launches = {seat.session.id: seat.launch for seat in seen.seats if seat.session}
+    occupied = {seat.session.id: seat for seat in seen.seats if seat.session}
     stopped = {effect.session_id for effect in seen.controls if effect.kind is EffectKind.STOP}
-    found: list[Action] = [Control(effect, launches.get(effect.session_id)) for effect in seen.controls]
+    found: list[Action] = [_control(effect, occupied.get(effect.session_id), profiles) for effect in seen.controls]
     for seat in seen.seats:
         if seat.session is not None and seat.session.id in stopped:
             continue
         if action := _of_seat(seat, profiles, failures.get(seat.member_run_id, 0)):
+            found.append(action)
+        if seat.session is not None and (action := _at_terminal(seat, seat.session, profiles)):
             found.append(action)
     found += [Admit(due) for due in seen.items]
     found += [Check(due) for due in seen.checks]
     return [action for action in found if action.busy not in busy]
 
 
-def _of_seat(seat: Seat, profiles: Collection[str], failures: int) -> Action | None:
+def _control(effect: RuntimeEffect, seat: Seat | None, profiles: Mapping[str, Profile]) -> Control:
+    return Control(effect, seat.launch, _typing(seat, profiles)) if seat else Control(effect, None)
+
+
+def _typing(seat: Seat, profiles: Mapping[str, Profile]) -> Typing | None:
+    return profiles[seat.profile].typing if seat.profile in profiles else None
+
+
+def _at_terminal(seat: Seat, session: AgentSession, profiles: Mapping[str, Profile]) -> Tell | Degrade | Watch | None:
+    """What begins or ends a cycle of a member that takes text. While nothing can be told, ``waking`` is not there."""
+    typing = _typing(seat, profiles)
+    if typing is None:
+        return None
+    if session.state is SessionState.ACTIVE and seat.launch is not None and session.driver is Driver.HOST_DRIVEN:
+        return Watch(session, seat.launch, typing)
+    if seat.waking is None:
+        return None
+    why = wake(session, seat.waking)
+    if isinstance(why, Wake):
+        return Tell(session, why)
+    return Degrade(session) if why is Rest.DEGRADE else None
+
+
+def _of_seat(seat: Seat, profiles: Mapping[str, Profile], failures: int) -> Action | None:
     session, launch = seat.session, seat.launch
     if session is not None and session.driver is Driver.USER_DRIVEN:
         return None

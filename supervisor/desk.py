@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -26,6 +26,7 @@ from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
 from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
 from providers.process import Process, boot_id, over
+from providers.profiles import Profile
 from supervisor.checks import Checks
 from supervisor.decide import MOST_FAILURES, Adopt
 
@@ -55,8 +56,10 @@ class Means:
     ready: Callable[[], Awaitable[object]]  # makes the provider answer, if it can
     folder: Callable[[Seat], Awaitable[Path | Refusal]]  # where the member of a seat works
     launcher: Callable[[str], tuple[str, ...]]
-    profiles: Collection[str]
+    profiles: Mapping[str, Profile]
     checks: Checks | None = None  # without it, named checks wait
+    #: When a session last called, on trio's clock; without it nobody listens, and what a cycle came to is not known.
+    heard: Callable[[SessionId], float] | None = None
     crash: Callable[[str], None] = _no_crash  # ends this process at a boundary of an effect, for tests
 
 
@@ -85,6 +88,9 @@ class Desk:
     failures: dict[MemberRunId, int] = attrs.Factory(dict)
     _gens: dict[MemberRunId, int] = attrs.Factory(dict)
     stopping: set[SessionId] = attrs.Factory(set)
+    #: When each cycle began that this supervisor has seen from its beginning, and which of them were interrupted.
+    began: dict[SessionId, float] = attrs.Factory(dict)
+    interrupted: set[SessionId] = attrs.Factory(set)
     #: Set when something that was busy has ended: look again.
     stirred: trio.Event = attrs.Factory(trio.Event)
 

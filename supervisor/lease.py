@@ -185,9 +185,15 @@ class _Guarded:
         await self.lease.confirm()
         return await self.of.stop(handle)
 
-    async def deliver(self, handle: Handle, text: str, typing: Typing) -> Delivered | Unreachable:
+    async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:
         await self.lease.confirm()
-        return await self.of.deliver(handle, text, typing)
+        return await self.of.deliver(handle, text, typing, delivery_id)
+
+    async def clear(self, handle: Handle, typing: Typing) -> None:
+        await self.of.clear(handle, typing)
+
+    async def quiet(self, handle: Handle, seconds: float) -> None:
+        await self.of.quiet(handle, seconds)
 
     async def interrupt(self, handle: Handle) -> bool | Unreachable:
         await self.lease.confirm()

@@ -8,20 +8,25 @@ which.
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import trio
 
 from client.protocol.attempt import AdmitWork
 from client.protocol.board import Due, ListDue
+from client.protocol.effect import DeliverEffect
 from client.protocol.event import WaitForEvent
 from client.protocol.ids import TeamRunId
-from client.protocol.operation import Node
+from client.protocol.operation import Node, Request
 from client.protocol.refusals import ROWS, Code, Refusal, Retry
+from client.protocol.session import ReportSession, SessionCause
 from client.protocol.team_run import FinishTeamRun, TakeTeamRun
 from supervisor.checks import check
 from supervisor.controls import control
-from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Check, Control, Open, decide
+from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Check, Control, Degrade, Open, Tell, Watch, decide
 from supervisor.desk import Desk, Means, lasting
+from supervisor.telling import watch
+from supervisor.wake import look_again
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +65,7 @@ async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, 
             return seen
         if desk is not None:
             desk.look_at(seen.seats)
-        profiles = desk.means.profiles if desk else ()
+        profiles = desk.means.profiles if desk else {}
         actions = decide(
             seen, profiles=profiles, busy=desk.busy if desk else (), failures=desk.failures if desk else {}
         )
@@ -70,12 +75,13 @@ async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, 
         for action in actions:
             if isinstance(action, Admit):
                 faults += not await _admit(node, action.due, sup_gen)
+            elif isinstance(action, Tell | Degrade):
+                faults += desk is not None and not await _record(node, action, sup_gen)
             elif desk is not None and not (isinstance(action, Check) and desk.means.checks is None):
                 desk.busy.add(action.busy)
                 tasks.start_soon(_act, desk, action)
-        news = WaitForEvent(
-            predicate=f"team-run:{run_id}.seq>{seen.seq}", timeout_ms=_AGAIN_MS if faults else _WAIT_MS, limit=0
-        )
+        patience = _AGAIN_MS if faults else look_again(seen.seats, _WAIT_MS)
+        news = WaitForEvent(predicate=f"team-run:{run_id}.seq>{seen.seq}", timeout_ms=patience, limit=0)
         ended = await (_news(desk, news) if desk else lasting(node, news))
         if isinstance(ended, Refusal):
             return ended
@@ -112,8 +118,10 @@ async def _act(desk: Desk, action: Action) -> None:
             case Check():
                 assert desk.means.checks is not None, "nothing else begins one"
                 await check(desk.node, desk.means.checks, action.due, desk.sup_gen)
-            case Admit():
-                raise AssertionError("admitted in the loop itself")
+            case Watch():
+                await watch(desk, action)
+            case Admit() | Tell() | Degrade():
+                raise AssertionError("recorded in the loop itself")
         # What ended at once and changed nothing would be begun again at once.
         await trio.sleep(max(0.0, _BREATH - (trio.current_time() - began)))
     finally:
@@ -127,6 +135,24 @@ async def _finish(node: Node, run_id: TeamRunId, sup_gen: int) -> bool:
     if isinstance(done, Refusal):
         log.info("not finished run=%s: %s, %s", run_id, done.code, done.lifted_by)
     return not isinstance(done, Refusal)
+
+
+async def _record(node: Node, action: Tell | Degrade, sup_gen: int) -> bool:
+    """Whether it was decided, as with an admission."""
+    of = action.session
+    asked: Request[Any] = ReportSession(
+        session_id=of.id,
+        session_gen=of.session_gen,
+        sup_gen=sup_gen,
+        cause=SessionCause.DEGRADED,
+        reason=f"{of.streak} cycles in a row came to nothing",
+    )
+    if isinstance(action, Tell):
+        asked = DeliverEffect(session_id=of.id, session_gen=of.session_gen, sup_gen=sup_gen, wake=action.wake)
+    outcome = await node.ask(asked)
+    if isinstance(outcome, Refusal):
+        log.info("not told session=%s: %s, %s", of.id, outcome.code, outcome.lifted_by)
+    return not isinstance(outcome, Refusal) or ROWS[outcome.code].retry is not Retry.SAME
 
 
 async def _admit(node: Node, due: Due, sup_gen: int) -> bool:

@@ -94,6 +94,10 @@ class Conversation:
         self.begin(op, body, key)
         return self.next()
 
+    def outlive_exec(self) -> None:
+        """The program that this process becomes holds the connection, and ends it with its own end."""
+        os.set_inheritable(self._socket.fileno(), True)  # noqa: FBT003 — it has no name
+
     def close(self) -> None:
         self._socket.close()
 

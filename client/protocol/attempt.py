@@ -46,7 +46,9 @@ class Custody(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Binding:
-    """One attempt: which proven process may act for a Work now. ``lease_ms`` is awake time without a heartbeat."""
+    """One attempt: which proven process may act for a Work now. ``lease_ms`` is awake time without a heartbeat.
+    ``told_version`` is the version of the Work that its process was told at its terminal, or made itself.
+    """
 
     id: BindingId
     version: int
@@ -63,6 +65,7 @@ class Binding:
     reason: str
     created_at: UnixMs
     updated_at: UnixMs
+    told_version: int
 
 
 class DeliveryState(enum.StrEnum):
@@ -162,6 +165,7 @@ class DeliveryCause(enum.StrEnum):
     """What a supervisor may report of a delivery."""
 
     TAKEN = "taken"
+    HELD = "held"
     RECEIVED = "received"
     FAILED = "failed"
 

@@ -103,6 +103,9 @@ class AttentionKind(enum.StrEnum):
     STOPPED = "member_stopped"
     PREREQUISITE = "prerequisite_not_accepted"
     MAIL = "mail_undelivered"
+    DEGRADED = "member_degraded"
+    HELD = "delivery_held"
+    UNSUBMITTED = "delivery_unsubmitted"
     DELEGATION = "delegation"
 
 
@@ -167,9 +170,26 @@ class DueCheck:
 
 
 @attrs.frozen(kw_only=True)
+class Waking:
+    """What may be a reason to tell a member something at its terminal. ``queued``: a Work waits for it. ``asked`` and
+    ``told`` count mail that waits, by whether it needs an answer. ``doing``: it has a Work that it was told of and that
+    is neither blocked nor submitted; ``changed``: at another version than it was told. ``claimable``: there are Works
+    that it may claim and was not told of.
+    """
+
+    queued: bool
+    asked: int
+    told: int
+    doing: bool
+    changed: bool
+    claimable: bool
+    idle_ms: int
+
+
+@attrs.frozen(kw_only=True)
 class Seat:
     """A place of a run that a supervisor looks after: who sits there, where it works, its session that is not closed
-    and the last launch of that.
+    and the last launch of that. ``waking`` is there while it could be told something at its terminal.
     """
 
     member_run_id: MemberRunId
@@ -185,6 +205,7 @@ class Seat:
     takes_sessions: bool
     session: AgentSession | None
     launch: RuntimeEffect | None
+    waking: Waking | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "b889b5be97244ca5"
+DIGEST = "7cd8cd28eef980a8"

@@ -18,6 +18,7 @@ from client.protocol.ids import (
     SupGen,
     TeamRunId,
     UnixMs,
+    WorkId,
 )
 from client.protocol.operation import HOST_OR_OPERATOR, OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
@@ -28,6 +29,8 @@ class EffectKind(enum.StrEnum):
     LAUNCH = "launch"
     INTERRUPT = "interrupt"
     STOP = "stop"
+    DELIVER = "deliver"
+    STEER = "steer"
 
 
 class EffectState(enum.StrEnum):
@@ -44,6 +47,28 @@ class Certainty(enum.StrEnum):
     NOT_APPLIED = "not_applied"
 
 
+class Wake(enum.StrEnum):
+    """Why a member is told something at its terminal, which begins a cycle."""
+
+    DELIVERY = "delivery"  # a Work waits for it, or mail that needs an answer
+    CONTINUE = "continue"  # somebody else changed the Work that it does
+    PROBATION = "probation"  # its last cycle came to nothing, and it has a Work to do
+    CLAIMABLE = "claimable"  # there are Works that it may claim
+    MAIL = "mail"  # informational mail, once it was idle for long
+
+
+class Ending(enum.StrEnum):
+    """How a cycle ended, as far as a terminal shows it."""
+
+    COMPLETED = "completed"
+    EMPTY_OUTPUT = "empty_output"  # its member asked the daemon for nothing and moved no Work
+    INTERRUPTED_BY_HOST = "interrupted_by_host"
+    CLOSED = "closed"
+    PROVIDER_FAILED = "provider_failed"  # its process ended
+    TRANSPORT_LOST = "transport_lost"  # its terminal was lost
+    TERMINAL_UNOBSERVED = "terminal_unobserved"  # nobody saw all of it
+
+
 class EffectFinding(enum.StrEnum):
     """What a person found out about an effect that nothing could read back."""
 
@@ -54,8 +79,9 @@ class EffectFinding(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class RuntimeEffect:
-    """``pane``, ``pid``, ``start_ticks`` and ``boot_id`` are what a launch started, once that was read. A launch is
-    found again by this record's id.
+    """``pane``, ``pid``, ``start_ticks`` and ``boot_id`` are what a launch started, once that was read. A launch, and
+    whatever is typed, is found again by this record's id. A delivery says why it is made, which Work at which version
+    it tells of, and how the cycle that it began has ended; ``text`` is what a steer types.
     """
 
     id: EffectId
@@ -77,6 +103,11 @@ class RuntimeEffect:
     created_at: UnixMs
     updated_at: UnixMs
     settled_at: UnixMs | None
+    wake: Wake | None
+    work_id: WorkId | None
+    work_version: int
+    text: str
+    ending: Ending | None
 
 
 @attrs.frozen(kw_only=True)
@@ -93,6 +124,33 @@ class PrepareEffect(Request[RuntimeEffect]):
     session_gen: Annotated[int, "its generation", VERSION]
     sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
     cwd: Annotated[str, "the folder in which the process will work", PATH]
+
+
+@attrs.frozen(kw_only=True)
+class DeliverEffect(Request[RuntimeEffect]):
+    """Record that a member is told at its terminal what waits for it, before that is typed."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+    session_gen: Annotated[int, "its generation", VERSION]
+    sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
+    wake: Annotated[Wake, "why it is told now"]
+
+
+@attrs.frozen(kw_only=True)
+class Words:
+    """What is typed for an effect; ``held`` is why nothing is typed now, where that is known."""
+
+    effect_id: EffectId
+    text: str
+    held: str
+
+
+@attrs.frozen(kw_only=True)
+class ShowWords(Request[Words]):
+    """Show what is typed for a delivery or a steer."""
+
+    effect_id: Annotated[EffectId, "the effect", ID]
+    sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
 
 
 @attrs.frozen(kw_only=True)
@@ -161,8 +219,19 @@ class InterruptSession(Request[RuntimeEffect]):
 
 
 @attrs.frozen(kw_only=True)
+class SteerSession(Request[RuntimeEffect]):
+    """Put a text into the turn that a member is in now. It is no message, and changes no Work."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+    text: Annotated[str, "what is typed", Bounds(least=1, most=32 * 1024)]
+    reason: Annotated[str, "why, for the record", LABEL] = ""
+
+
+@attrs.frozen(kw_only=True)
 class Terminal:
-    """``argv`` shows the terminal to a person, who cannot type into it; ``screen`` is what it shows now."""
+    """``argv`` shows the terminal to a person, who can type into it once they have stepped in; ``screen`` is what it
+    shows now.
+    """
 
     session_id: SessionId
     argv: list[str]
@@ -172,6 +241,13 @@ class Terminal:
 @attrs.frozen(kw_only=True)
 class ShowTerminal(Request[Terminal]):
     """Show what stands on the terminal of a member's process, and how to look on."""
+
+    session_id: Annotated[SessionId, "the session", ID]
+
+
+@attrs.frozen(kw_only=True)
+class StepIn(Request[Terminal]):
+    """Step in at a member's terminal: until this is cancelled or its connection ends, nobody else types there."""
 
     session_id: Annotated[SessionId, "the session", ID]
 
@@ -194,6 +270,13 @@ _SUP = (*_FIND, Code.SUPERVISOR_GENERATION_FENCED)
 _CONTROL = (*_FIND, Code.EFFECT_UNSETTLED, Code.INVALID_STATE_TRANSITION, Code.TEAM_RUN_DORMANT)
 
 OPERATIONS = (
+    Operation(
+        "effect.deliver",
+        DeliverEffect,
+        planes=SUPERVISOR,
+        effect=_W,
+        refuses=(*_SUP, Code.EFFECT_UNSETTLED, Code.INVALID_STATE_TRANSITION),
+    ),
     Operation("effect.list", ListEffects, planes=READERS, effect=Effect.READ, refuses=(*_FIND, Code.CURSOR_INVALID)),
     Operation(
         "effect.prepare",
@@ -216,8 +299,22 @@ OPERATIONS = (
     Operation(
         "effect.started", StartedEffect, planes=SUPERVISOR, effect=_W, refuses=(*_SUP, Code.INVALID_STATE_TRANSITION)
     ),
+    Operation(
+        "effect.words",
+        ShowWords,
+        planes=SUPERVISOR,
+        effect=Effect.READ,
+        refuses=(*_SUP, Code.INVALID_STATE_TRANSITION),
+    ),
     Operation("session.close", CloseSession, planes=HOST_OR_OPERATOR, effect=_W, refuses=_CONTROL),
     Operation("session.interrupt", InterruptSession, planes=HOST_OR_OPERATOR, effect=_W, refuses=_CONTROL),
+    Operation(
+        "session.steer",
+        SteerSession,
+        planes=HOST_OR_OPERATOR,
+        effect=_W,
+        refuses=(*_CONTROL, Code.NO_TURN_RUNNING, Code.STEER_UNSUPPORTED),
+    ),
     Operation(
         "session.sweep",
         SweepSessions,
@@ -230,6 +327,13 @@ OPERATIONS = (
         ShowTerminal,
         planes=HOST_OR_OPERATOR,
         effect=Effect.LIVE,
+        refuses=(*_FIND, Code.INVALID_STATE_TRANSITION, Code.PROVIDER_UNREACHABLE),
+    ),
+    Operation(
+        "session.type",
+        StepIn,
+        planes=HOST_OR_OPERATOR,
+        effect=Effect.STREAM,
         refuses=(*_FIND, Code.INVALID_STATE_TRANSITION, Code.PROVIDER_UNREACHABLE),
     ),
 )

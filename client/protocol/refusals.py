@@ -62,6 +62,7 @@ class Code(enum.StrEnum):
     NOT_ELIGIBLE = "NOT_ELIGIBLE"
     NOT_FOUND = "NOT_FOUND"
     NO_ACCEPTOR = "NO_ACCEPTOR"
+    NO_TURN_RUNNING = "NO_TURN_RUNNING"
     OUTCOME_UNKNOWN = "OUTCOME_UNKNOWN"
     PREREQUISITE_CYCLE = "PREREQUISITE_CYCLE"
     PREREQUISITE_INVALID = "PREREQUISITE_INVALID"
@@ -74,6 +75,7 @@ class Code(enum.StrEnum):
     ROW_QUARANTINED = "ROW_QUARANTINED"
     SESSION_LIVE = "SESSION_LIVE"
     SOLE_HOST = "SOLE_HOST"
+    STEER_UNSUPPORTED = "STEER_UNSUPPORTED"
     STORE_BUSY = "STORE_BUSY"
     STORE_CORRUPT = "STORE_CORRUPT"
     STORE_FULL = "STORE_FULL"
@@ -150,6 +152,7 @@ ROWS: Mapping[Code, Row] = {
     Code.NOT_ELIGIBLE: Row(403, 1, _NEVER, "This Work is not for the caller to claim."),
     Code.NOT_FOUND: Row(404, 1, _REREAD, "No such record, or not one the caller may see."),
     Code.NO_ACCEPTOR: Row(409, 1, _REREAD, "Nobody could accept this Work now."),
+    Code.NO_TURN_RUNNING: Row(409, 1, _REREAD, "This member is in no turn that a text could be put into."),
     Code.OUTCOME_UNKNOWN: Row(503, 5, _SAME, "The write may or may not have been kept."),
     Code.PREREQUISITE_CYCLE: Row(409, 1, _REREAD, "The prerequisites would form a cycle."),
     Code.PREREQUISITE_INVALID: Row(409, 1, _REREAD, "A prerequisite cannot be one."),
@@ -162,6 +165,7 @@ ROWS: Mapping[Code, Row] = {
     Code.ROW_QUARANTINED: Row(500, 5, _REREAD, "The stored record cannot be read and was set aside."),
     Code.SESSION_LIVE: Row(409, 1, _REREAD, "A session that is not closed stands in the way."),
     Code.SOLE_HOST: Row(409, 1, _REREAD, "The member is the only Host of an active team."),
+    Code.STEER_UNSUPPORTED: Row(409, 1, _NEVER, "The program of this member takes no text while it works."),
     Code.STORE_BUSY: Row(503, 3, _SAME, "Another program holds the database locked; nothing was written."),
     Code.STORE_CORRUPT: Row(503, 5, _REREAD, "The database is damaged; writes have stopped."),
     Code.STORE_FULL: Row(507, 3, _SAME, "The disk is full; nothing was written."),

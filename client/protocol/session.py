@@ -8,6 +8,7 @@ from typing import Annotated
 import attrs
 
 from client.protocol.agent import Ceiling
+from client.protocol.effect import Ending
 from client.protocol.ids import (
     AgentMemberId,
     AgentMemberRef,
@@ -50,6 +51,7 @@ class SessionCause(enum.StrEnum):
     LOST = "lost"
     RESOLVED = "resolved"
     CLOSED = "closed"
+    DEGRADED = "degraded"
 
 
 class Driver(enum.StrEnum):
@@ -70,7 +72,9 @@ class Liveness(enum.StrEnum):
 @attrs.frozen(kw_only=True)
 class AgentSession:
     """One incarnation of a member in a run. ``pid``, ``start_ticks`` and ``boot_id`` prove its process; 0 and empty
-    until it was proven. ``ceiling`` is that of its member when it was opened, and stays; no process is held to it yet.
+    until it was proven. ``streak`` counts cycles in a row that came to nothing; a degraded session gets no more of them
+    until its member does something. ``typist`` is who has stepped in at its terminal; empty: nobody. ``ceiling`` is
+    that of its member when it was opened, and stays; no process is held to it yet.
     """
 
     id: SessionId
@@ -93,6 +97,10 @@ class AgentSession:
     updated_at: UnixMs
     closed_at: UnixMs | None
     ceiling: Ceiling
+    streak: int
+    degraded_at: UnixMs | None
+    hinted_at: UnixMs
+    typist: str
 
 
 class CapabilityState(enum.StrEnum):
@@ -154,6 +162,7 @@ class ReportSession(Request[AgentSession]):
     cause: Annotated[SessionCause, "what happened"]
     reason: Annotated[str, "why, for the record", LABEL] = ""
     native_session: Annotated[str, "the provider's own session id, once known", LABEL] = ""
+    ending: Annotated[Ending | None, "how its cycle ended"] = None
 
 
 @attrs.frozen(kw_only=True)

@@ -53,7 +53,11 @@ DELIVERY = Lifecycle(
             DeliveryCause.RECEIVED: _D.PROVIDER_RECEIVED,
             DeliveryCause.FAILED: _D.FAILED,
         },
-        _D.CLAIMED: {DeliveryCause.RECEIVED: _D.PROVIDER_RECEIVED, DeliveryCause.FAILED: _D.FAILED},
+        _D.CLAIMED: {
+            DeliveryCause.RECEIVED: _D.PROVIDER_RECEIVED,
+            DeliveryCause.HELD: _D.QUEUED,
+            DeliveryCause.FAILED: _D.FAILED,
+        },
         _D.PROVIDER_RECEIVED: {DeliveryCause.FAILED: _D.FAILED},
         _D.FAILED: {},
     },

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from client.protocol.effect import EffectKind, EffectState, RuntimeEffect
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import AgentSession, Driver, SessionState
+from client.protocol.session import AgentSession, Driver, Liveness, SessionState
 from client.protocol.team_run import TeamRun
 from daemon.kernel.machine import Lifecycle
 
@@ -36,8 +36,9 @@ def admits(unsettled: Sequence[RuntimeEffect], kind: EffectKind) -> Refusal | No
 
     While one is unknown its session takes only an interrupt and a stop, and one of each.
     """
+    alone = kind not in {EffectKind.INTERRUPT, EffectKind.STOP}
     for effect in unsettled:
-        if kind is EffectKind.LAUNCH or effect.kind is kind:
+        if alone or effect.kind is kind:
             return Refusal(
                 code=Code.EFFECT_UNSETTLED,
                 about=f"effect/{effect.id}",
@@ -65,6 +66,45 @@ def controllable(session: AgentSession) -> Refusal | None:
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by="it is closed already")
     lifted_by = f"it is a person's own process; let go of it: firm session unbind {session.id}"
     return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=lifted_by)
+
+
+def stepped_in(session: AgentSession) -> str:
+    """Who has stepped in at the terminal of this session, as a reason to type nothing; empty where nobody has."""
+    return f"{session.typist} has stepped in there" if session.typist else ""
+
+
+def steerable(session: AgentSession, *, able: bool) -> Refusal | None:
+    """Why no text is put into a turn of this session, or None."""
+    about, message = f"session/{session.id}", "send it as a message: firm message send --recipient MEMBER --body TEXT"
+    if not able:
+        return Refusal(code=Code.STEER_UNSUPPORTED, about=about, lifted_by=message)
+    if session.state is not SessionState.ACTIVE:
+        lifted_by = f"it is {session.state.value}; {message}"
+        return Refusal(code=Code.NO_TURN_RUNNING, about=about, lifted_by=lifted_by)
+    return left_alone(session)
+
+
+def left_alone(session: AgentSession) -> Refusal | None:
+    """Why nobody but a person types into this terminal now, or None."""
+    if not (reason := stepped_in(session)):
+        return None
+    lifted_by = f"{reason}; it goes on when they leave"
+    return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session.id}", lifted_by=lifted_by)
+
+
+def tellable(session: AgentSession) -> Refusal | None:
+    """Why nothing is typed into the terminal of this session now, or None."""
+    if refusal := left_alone(session):
+        return refusal
+    ours = session.driver is Driver.HOST_DRIVEN and session.process is Liveness.LIVE
+    if ours and session.state is SessionState.IDLE:
+        return None
+    lifted_by = (
+        f"it is {session.state.value}; a member of ours is told something while it is idle"
+        if ours
+        else "it has no process of ours that is known to live"
+    )
+    return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session.id}", lifted_by=lifted_by)
 
 
 def held(run: TeamRun) -> Refusal | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from client.protocol.effect import Ending
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, Driver, Liveness, SessionCause, SessionState
 from daemon.kernel.machine import Lifecycle
@@ -22,6 +23,7 @@ SESSION = Lifecycle(
             _C.EXITED: _S.COLD,
             _C.LOST: _S.RECOVERY_REQUIRED,
             _C.CLOSED: _S.CLOSED,
+            _C.DEGRADED: _S.IDLE,
         },
         _S.ACTIVE: {
             _C.ADOPTED: _S.ACTIVE,
@@ -53,6 +55,20 @@ PROCESS: Mapping[SessionCause, Liveness] = {
 
 #: Reports after which nobody knows what the process did with the Work that it held.
 ORPHANING = frozenset({_C.EXITED, _C.LOST})
+
+
+#: How a cycle ended with a report that is about something else.
+ENDS: Mapping[SessionCause, Ending] = {
+    _C.EXITED: Ending.PROVIDER_FAILED,
+    _C.LOST: Ending.TRANSPORT_LOST,
+    _C.INTERRUPTED: Ending.INTERRUPTED_BY_HOST,
+}
+
+
+def streak_after(streak: int, ending: Ending) -> int:
+    """Cycles in a row that came to nothing. One that nobody saw to its end says nothing about that."""
+    counted = {Ending.EMPTY_OUTPUT: streak + 1, Ending.COMPLETED: 0}
+    return counted.get(ending, streak)
 
 
 def current(session: AgentSession, session_gen: int) -> Refusal | None:

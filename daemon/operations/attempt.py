@@ -67,10 +67,10 @@ def end(tx: Tx, call: Call, work_id: WorkId, cause: str, reason: str) -> None:
     delivery = attempts.delivery_of(tx, binding)
     move(tx, call, binding, CustodyCause.COMPLETE if cause == "completed" else CustodyCause.RELEASE, reason)
     if cause == "released" and delivery is not None and delivery.state is DeliveryState.QUEUED:
-        _deliver(tx, call, delivery, DeliveryCause.FAILED, reason)
+        deliver(tx, call, delivery, DeliveryCause.FAILED, reason)
 
 
-def _deliver(tx: Tx, call: Call, delivery: WorkDelivery, cause: DeliveryCause, failure: str) -> WorkDelivery | Refusal:
+def deliver(tx: Tx, call: Call, delivery: WorkDelivery, cause: DeliveryCause, failure: str) -> WorkDelivery | Refusal:
     state = DELIVERY.after(delivery.state, cause, f"delivery/{delivery.id}")
     if isinstance(state, Refusal):
         return state
@@ -83,7 +83,12 @@ def received(tx: Tx, call: Call, binding: Binding) -> None:
     """The very process of the binding called: nothing proves better that the Work reached it."""
     delivery = attempts.delivery_of(tx, binding)
     if delivery is not None and delivery.state in {DeliveryState.QUEUED, DeliveryState.CLAIMED}:
-        _deliver(tx, call, delivery, DeliveryCause.RECEIVED, "")
+        deliver(tx, call, delivery, DeliveryCause.RECEIVED, "")
+
+
+def knows(tx: Tx, call: Call, binding: Binding, version: int) -> None:
+    """The process of the attempt was told this version of the Work, or made it itself."""
+    BINDINGS.change(tx, binding, kind="told", actor=call.actor, at=call.now, told_version=version)
 
 
 def supervised(tx: Tx, call: Call, work_id: WorkId, sup_gen: int) -> tuple[Work, TeamRun] | Refusal:
@@ -126,6 +131,7 @@ def admit(tx: Tx, call: Call, ask: AdmitWork) -> Binding | Refusal:
         reason="",
         created_at=call.now,
         updated_at=call.now,
+        told_version=0,
     )
     BINDINGS.insert(tx, binding, kind="admitted", actor=call.actor, at=call.now)
     delivery = WorkDelivery(
@@ -182,7 +188,7 @@ def delivery(tx: Tx, call: Call, ask: ReportDelivery) -> WorkDelivery | Refusal:
         what = "its process was lost" if work.phase is Phase.OPEN else "its process has started it"
         lifted_by = f"{what}: report the session, and a custody review ends the attempt"
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"delivery/{found.id}", lifted_by=lifted_by)
-    after = _deliver(tx, call, found, ask.cause, ask.failure)
+    after = deliver(tx, call, found, ask.cause, ask.failure)
     if isinstance(after, Refusal) or ask.cause is not DeliveryCause.FAILED:
         return after
     released = move(tx, call, binding, CustodyCause.RELEASE, ask.failure or "delivery failed")

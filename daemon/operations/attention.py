@@ -50,7 +50,7 @@ def items(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
     if call.plane is Plane.OPERATOR or hosts:
         found += _reviews(tx, run, lambda owner: host is None or owner != host.id)
         found += [*_blocked(tx, call, run), *_orphaned(tx, run), *_stopped(tx, run), *_unverified(tx, run)]
-        found += [*_stuck(tx, run), *_delegations(tx, run)]
+        found += [*_terminals(tx, run), *_stuck(tx, run), *_delegations(tx, run)]
     elif caller is not None and host is not None and caller.membership.role is MembershipRole.MEMBER:
         found += _reviews(tx, run, lambda owner: owner == host.id)
     if caller is not None:
@@ -151,6 +151,29 @@ _SAID = {
         "{title!r} was {resolution} there: {said}{evidence}",
         "nothing of yours was accepted by it; decide about your own: firm work show --work-id {work}",
     ),
+    "degraded": _Words(
+        AttentionKind.DEGRADED,
+        "degraded/{session}/{since}",
+        "session/{session}",
+        "{name} was told {streak} times what to do, and did nothing that was seen",
+        "it is told nothing more until it does something; look, and help: firm attach {name} --type; or begin it anew: "
+        "firm close {name}, and firm reopen {name}",
+    ),
+    "held": _Words(
+        AttentionKind.HELD,
+        "held/{effect}",
+        "session/{session}",
+        "nothing can be typed to {name}: {readback}",
+        "it is typed when that ends; see it: firm logs {name}, or end it there: firm attach {name} --type",
+    ),
+    "unsubmitted": _Words(
+        AttentionKind.UNSUBMITTED,
+        "unsubmitted/{effect}",
+        "effect/{effect}",
+        "whether {name} took what was typed is not known: {readback}",
+        "look: firm logs {name}; then say what you found: firm effect resolve {effect} --expected-version {version} "
+        "--finding confirm_applied --reason TEXT, or with confirm_not_applied, after which it is typed again",
+    ),
     "mail": _Words(
         AttentionKind.MAIL,
         "mail/{delivery}",
@@ -162,7 +185,7 @@ _SAID = {
 
 
 def _item(sort: str, *, since: int, **facts: object) -> Attention:
-    said = _SAID[sort]
+    said, facts = _SAID[sort], {"since": since, **facts}
     return Attention(
         key=said.key.format(**facts),
         kind=said.kind,
@@ -245,6 +268,19 @@ def _stopped(tx: Tx, run: TeamRun) -> list[Attention]:
         _item("stopped", since=since, session=session, version=version, name=shlex.quote(name), reason=reason)
         for session, version, name, since, reason in facts.stopped(tx, run.id)
     ]
+
+
+def _terminals(tx: Tx, run: TeamRun) -> list[Attention]:
+    """Members that nothing gets through to, by what stands in the way."""
+    found = [
+        _item("degraded", since=since, session=session, name=shlex.quote(name), streak=streak)
+        for session, name, streak, since in facts.degraded(tx, run.id)
+    ]
+    for effect, version, state, session, name, readback, since in facts.untold(tx, run.id):
+        sort = "held" if state == "settled" else "unsubmitted"
+        about = {"effect": effect, "version": version, "session": session, "name": shlex.quote(name)}
+        found.append(_item(sort, since=since, readback=readback, **about))
+    return found
 
 
 def _stuck(tx: Tx, run: TeamRun) -> list[Attention]:

@@ -27,8 +27,9 @@ from client.protocol.work import Condition, Phase, Priority
 from daemon.call import Call
 from daemon.kernel import board as rules
 from daemon.kernel.team_run import fenced, goes_on
-from daemon.operations import actor, attention
+from daemon.operations import actor, attention, delivery
 from daemon.operations.team_run import to_finish
+from providers import profiles
 from store import board as facts
 from store import effect as effects
 from store import session as sessions
@@ -99,7 +100,7 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
     items = [Due(work_id=w, work_version=v, session_id=s, session_gen=g, failed=f) for w, v, s, g, f in rows]
     return DueList(
         items=items,
-        seats=[_seat(tx, run, row) for row in facts.seats(tx, run.id)],
+        seats=[_seat(tx, call, run, row) for row in facts.seats(tx, run.id)],
         controls=effects.controls(tx, run.id),
         sup_gen=run.sup_gen,
         seq=facts.seq(tx),
@@ -111,7 +112,7 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
     )
 
 
-def _seat(tx: Tx, run: TeamRun, row: tuple[Any, ...]) -> Seat:
+def _seat(tx: Tx, call: Call, run: TeamRun, row: tuple[Any, ...]) -> Seat:
     place, run_gen, agent, name, team, profile, workspace, project, root, in_git, takes = row
     session = sessions.open_of_place(tx, place)
     return Seat(
@@ -128,4 +129,5 @@ def _seat(tx: Tx, run: TeamRun, row: tuple[Any, ...]) -> Seat:
         takes_sessions=bool(takes) and run.state is TeamRunState.RUNNING,
         session=session,
         launch=effects.launch_of(tx, session.id) if session else None,
+        waking=delivery.waking(tx, call, run, session) if session and profiles.takes_text(profile) else None,
     )

@@ -25,26 +25,32 @@ from client.protocol.effect import (
     SettleEffect,
     ShowEffect,
     StartedEffect,
+    SteerSession,
+    Wake,
 )
 from client.protocol.ids import EffectId, SupGen, new_id
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, CapabilityState, Liveness, SessionCause
 from client.protocol.team_run import TeamRun
+from client.protocol.work import Work
 from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.effect import EFFECT, EffectCause, admits, controllable, held, launchable
 from daemon.kernel.session import PROCESS, SESSION, current
 from daemon.kernel.team_run import MEMBER_RUN, PlaceCause, fenced, goes_on, present
 from daemon.kernel.version import moved
-from daemon.operations import actor, find, session
+from daemon.operations import actor, cycle, find, session
 from store import effect as effects
 from store.effect import EFFECTS
 from store.session import SESSIONS
 from store.team_run import MEMBER_RUNS, TEAM_RUNS
 from store.tx import Tx
 
+#: What a Host or the operator asks of a session.
+ByControl = CloseSession | InterruptSession | SteerSession
 
-def _run_of(tx: Tx, record: AgentSession | RuntimeEffect) -> TeamRun:
+
+def run_of(tx: Tx, record: AgentSession | RuntimeEffect) -> TeamRun:
     run = TEAM_RUNS.load(tx, record.team_run_id)
     assert run is not None, "a foreign key holds it"
     return run
@@ -60,7 +66,7 @@ def prepare(tx: Tx, call: Call, ask: PrepareEffect) -> RuntimeEffect | Refusal:
     found = SESSIONS.load(tx, ask.session_id)
     if found is None or found.team_run_id != call.team_run_id:
         return find.not_found("session", ask.session_id)
-    run = _run_of(tx, found)
+    run = run_of(tx, found)
     if refusal := fenced(run, ask.sup_gen) or current(found, ask.session_gen):
         return refusal
     unsettled = effects.unsettled(tx, found.id)
@@ -72,17 +78,28 @@ def prepare(tx: Tx, call: Call, ask: PrepareEffect) -> RuntimeEffect | Refusal:
     # Whoever is asked to end it closes its place first: after that nothing new begins.
     if refusal := admits(unsettled, EffectKind.LAUNCH) or launchable(found) or present(place):
         return refusal
-    return _new(tx, call, found, EffectKind.LAUNCH, cwd=ask.cwd)
+    return new(tx, call, found, EffectKind.LAUNCH, cwd=ask.cwd)
 
 
-def _new(tx: Tx, call: Call, of: AgentSession, kind: EffectKind, *, cwd: str = "", reason: str = "") -> RuntimeEffect:
+def new(  # noqa: PLR0913 — what each kind says of itself
+    tx: Tx,
+    call: Call,
+    of: AgentSession,
+    kind: EffectKind,
+    *,
+    cwd: str = "",
+    reason: str = "",
+    wake: Wake | None = None,
+    work: Work | None = None,
+    text: str = "",
+) -> RuntimeEffect:
     made = RuntimeEffect(
         id=EffectId(new_id()),
         version=1,
         team_run_id=of.team_run_id,
         session_id=of.id,
         session_gen=of.session_gen,
-        sup_gen=SupGen(_run_of(tx, of).sup_gen),
+        sup_gen=SupGen(run_of(tx, of).sup_gen),
         kind=kind,
         state=EffectState.PREPARED,
         certainty=Certainty.UNKNOWN,
@@ -96,21 +113,26 @@ def _new(tx: Tx, call: Call, of: AgentSession, kind: EffectKind, *, cwd: str = "
         created_at=call.now,
         updated_at=call.now,
         settled_at=None,
+        wake=wake,
+        work_id=work.id if work else None,
+        work_version=work.version if work else 0,
+        text=text,
+        ending=None,
     )
     what = f"{kind.value} prepared: {reason}" if reason else f"{kind.value} prepared"
     return EFFECTS.insert(tx, made, kind=what, actor=call.actor, at=call.now)
 
 
-def _held_by(tx: Tx, call: Call, effect_id: EffectId, sup_gen: int) -> RuntimeEffect | Refusal:
+def held_by(tx: Tx, call: Call, effect_id: EffectId, sup_gen: int) -> RuntimeEffect | Refusal:
     """An effect of the run that the calling supervisor holds."""
     effect = EFFECTS.load(tx, effect_id)
     if effect is None or effect.team_run_id != call.team_run_id:
         return find.not_found("effect", effect_id)
-    return fenced(_run_of(tx, effect), sup_gen) or effect
+    return fenced(run_of(tx, effect), sup_gen) or effect
 
 
 def started(tx: Tx, call: Call, ask: StartedEffect) -> RuntimeEffect | Refusal:
-    effect = _held_by(tx, call, ask.effect_id, ask.sup_gen)
+    effect = held_by(tx, call, ask.effect_id, ask.sup_gen)
     if isinstance(effect, Refusal):
         return effect
     process = (ask.pid, ask.start_ticks, ask.boot_id)
@@ -133,7 +155,7 @@ def started(tx: Tx, call: Call, ask: StartedEffect) -> RuntimeEffect | Refusal:
 
 
 def settle(tx: Tx, call: Call, ask: SettleEffect) -> RuntimeEffect | Refusal:
-    effect = _held_by(tx, call, ask.effect_id, ask.sup_gen)
+    effect = held_by(tx, call, ask.effect_id, ask.sup_gen)
     if isinstance(effect, Refusal):
         return effect
     return settled(tx, call, effect, ask.certainty, ask.readback)
@@ -151,7 +173,7 @@ def settled(
     state = EFFECT.after(effect.state, cause, f"effect/{effect.id}")
     if isinstance(state, Refusal):
         return state
-    _follow(tx, call, effect, certainty)
+    _follow(tx, call, effect, certainty, readback)
     return EFFECTS.change(
         tx,
         effect,
@@ -165,11 +187,13 @@ def settled(
     )
 
 
-def _follow(tx: Tx, call: Call, effect: RuntimeEffect, certainty: Certainty) -> None:
+def _follow(tx: Tx, call: Call, effect: RuntimeEffect, certainty: Certainty, readback: str) -> None:
     """What an effect that is settled makes of its session."""
     of = _session_of(tx, effect)
     if current(of, effect.session_gen) is not None:
         return  # another took its place meanwhile; what this one did is on record
+    if effect.kind is EffectKind.DELIVER:
+        cycle.begun(tx, call, of, effect, certainty, readback)
     if effect.kind is EffectKind.STOP and certainty is Certainty.APPLIED:
         session.orphan(tx, call, of, "session stopped")
         session.close_(tx, call, of, "stopped", CapabilityState.REVOKED)
@@ -186,7 +210,7 @@ def _ready(tx: Tx, call: Call, of: AgentSession, effect: RuntimeEffect) -> None:
         return  # it was reported ready before
     proven = {"pid": effect.pid, "start_ticks": effect.start_ticks, "boot_id": effect.boot_id}
     process = PROCESS[SessionCause.READY]
-    session.renew(tx, call, of, _run_of(tx, of).sup_gen)  # it may have been opened under others
+    session.renew(tx, call, of, run_of(tx, of).sup_gen)  # it may have been opened under others
     SESSIONS.change(tx, of, kind="ready", actor=call.actor, at=call.now, state=state, process=process, **proven)
 
 
@@ -194,7 +218,7 @@ def may_decide(tx: Tx, call: Call, ask: ResolveEffect) -> Refusal | None:
     effect = EFFECTS.load(tx, ask.effect_id)
     if effect is None:
         return find.not_found("effect", ask.effect_id)
-    return actor.may_host_or_operate(tx, call, _run_of(tx, effect).team_id)
+    return actor.may_host_or_operate(tx, call, run_of(tx, effect).team_id)
 
 
 def resolve(tx: Tx, call: Call, ask: ResolveEffect) -> RuntimeEffect | Refusal:
@@ -232,15 +256,15 @@ def show(tx: Tx, call: Call, ask: ShowEffect) -> RuntimeEffect | Refusal:
     return effect
 
 
-def may_control(tx: Tx, call: Call, ask: CloseSession | InterruptSession) -> Refusal | None:
+def may_control(tx: Tx, call: Call, ask: ByControl) -> Refusal | None:
     found = SESSIONS.load(tx, ask.session_id)
     if found is None:
         return find.not_found("session", ask.session_id)
-    return actor.may_host_or_operate(tx, call, _run_of(tx, found).team_id)
+    return actor.may_host_or_operate(tx, call, run_of(tx, found).team_id)
 
 
 def close(tx: Tx, call: Call, ask: CloseSession) -> RuntimeEffect | Refusal:
-    found = _controlled(tx, ask)
+    found = controlled(tx, ask)
     return found if isinstance(found, Refusal) else stop(tx, call, found, ask.reason)
 
 
@@ -259,15 +283,15 @@ def stop(tx: Tx, call: Call, found: AgentSession, reason: str) -> RuntimeEffect 
 
 
 def interrupt(tx: Tx, call: Call, ask: InterruptSession) -> RuntimeEffect | Refusal:
-    found = _controlled(tx, ask)
+    found = controlled(tx, ask)
     return found if isinstance(found, Refusal) else _control(tx, call, found, EffectKind.INTERRUPT, ask.reason)
 
 
-def _controlled(tx: Tx, ask: CloseSession | InterruptSession) -> AgentSession | Refusal:
+def controlled(tx: Tx, ask: ByControl) -> AgentSession | Refusal:
     found = SESSIONS.load(tx, ask.session_id)
     if found is None:
         return find.not_found("session", ask.session_id)
-    run = _run_of(tx, found)
+    run = run_of(tx, found)
     over = goes_on(run)
     dormant = held(run) or (attrs.evolve(over, code=Code.TEAM_RUN_DORMANT) if over else None)
     return controllable(found) or dormant or found
@@ -276,4 +300,4 @@ def _controlled(tx: Tx, ask: CloseSession | InterruptSession) -> AgentSession | 
 def _control(tx: Tx, call: Call, of: AgentSession, kind: EffectKind, reason: str) -> RuntimeEffect | Refusal:
     if refusal := admits(effects.unsettled(tx, of.id), kind):
         return refusal
-    return _new(tx, call, of, kind, reason=reason)
+    return new(tx, call, of, kind, reason=reason)

@@ -51,7 +51,7 @@ def has_mail(tx: Tx, call: Call) -> bool:
     return any(messages.queued(tx, reader) > 0 for reader in whose(tx, call))
 
 
-def _mail(tx: Tx, found: Iterable[MessageDelivery]) -> list[Mail]:
+def with_words(tx: Tx, found: Iterable[MessageDelivery]) -> list[Mail]:
     """Deliveries with what they carry. A message that does not decode is named and left out."""
     items: list[Mail] = []
     for delivery in found:
@@ -80,8 +80,8 @@ def inbox(tx: Tx, call: Call, ask: ShowInbox) -> Inbox | Refusal:
     run_id = caller.place.team_run_id if caller is not None else None
     lost = [delivery for reader in readers for delivery in messages.untold(tx, reader, run_id)]
     return Inbox(
-        items=_mail(tx, [*found, *untaken]),
-        undelivered=_mail(tx, lost),
+        items=with_words(tx, [*found, *untaken]),
+        undelivered=with_words(tx, lost),
         next=cursor.write(last, call.store_id, *query) if last else None,
     )
 
@@ -90,14 +90,14 @@ def receive(tx: Tx, call: Call, ask: ReceiveMail) -> Received:
     caller = actor.actor(tx, call)
     assert caller is not None, "only members have this operation"
     arrived: list[MessageDelivery] = []
-    for each in _mail(tx, messages.waiting(tx, caller.membership.id, caller.place.team_run_id, ask.limit)):
+    for each in with_words(tx, messages.waiting(tx, caller.membership.id, caller.place.team_run_id, ask.limit)):
         if overdue(each.delivery, call.now):
             mail.expire_one(tx, call, each.delivery)
             continue
         after = mail.move(tx, call, each.delivery, MailCause.RECEIVE, session_id=caller.session.id)
         assert not isinstance(after, Refusal), "what waits can be received"
         arrived.append(after)
-    return Received(items=_mail(tx, arrived))
+    return Received(items=with_words(tx, arrived))
 
 
 def claim(tx: Tx, call: Call, ask: ClaimMail) -> MessageDelivery | Refusal:

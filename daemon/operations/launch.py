@@ -17,7 +17,7 @@ from daemon.kernel.session import current
 from daemon.kernel.team_run import present
 from daemon.operations import effect as operations
 from daemon.operations import find
-from providers.profiles import PROFILES
+from providers import profiles
 from store.agent import AGENTS
 from store.effect import EFFECTS
 from store.project import PROJECTS
@@ -49,7 +49,7 @@ def admit(tx: Tx, call: Call, effect_id: EffectId, environment: dict[str, str]) 
         return refusal
     agent = AGENTS.load(tx, session.agent_member_id)
     assert agent is not None, "a foreign key holds it"
-    profile = PROFILES.get(agent.profile)
+    profile = profiles.PROFILES.get(agent.profile)
     if profile is None:
         lifted_by = f"there is no profile {agent.profile!r}: firm agent update {agent.id} --profile command"
         return Refusal(code=Code.LAUNCH_DENIED, about=f"agent/{agent.id}", lifted_by=lifted_by)

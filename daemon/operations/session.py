@@ -9,6 +9,7 @@ import attrs
 
 from client.protocol.agent import AgentMember
 from client.protocol.attempt import Custody
+from client.protocol.effect import Ending
 from client.protocol.ids import (
     OWN_RUN,
     CapabilityId,
@@ -17,6 +18,7 @@ from client.protocol.ids import (
     SessionId,
     SupGen,
     TeamRunId,
+    UnixMs,
     new_id,
 )
 from client.protocol.membership import MembershipState, TeamMembership
@@ -47,9 +49,9 @@ from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.agent import available
 from daemon.kernel.attempt import CustodyCause
-from daemon.kernel.session import ORPHANING, PROCESS, SESSION, current, exists
+from daemon.kernel.session import ENDS, ORPHANING, PROCESS, SESSION, current, exists
 from daemon.kernel.team_run import fenced, goes_on, present
-from daemon.operations import actor, attempt, find, mail
+from daemon.operations import actor, attempt, cycle, find, mail
 from store import attempt as attempts
 from store import session as sessions
 from store import team_run as runs
@@ -159,6 +161,10 @@ def _open(
         updated_at=call.now,
         closed_at=None,
         ceiling=agent.ceiling,
+        streak=0,
+        degraded_at=None,
+        hinted_at=UnixMs(0),
+        typist="",
     )
     return SESSIONS.insert(tx, made, kind="bound" if proven else "opened", actor=call.actor, at=call.now)
 
@@ -172,6 +178,7 @@ def _supersede(tx: Tx, call: Call, former: AgentSession) -> None:
 def close_(tx: Tx, call: Call, session: AgentSession, kind: str, capability: CapabilityState) -> AgentSession:
     _withdraw_questions(tx, call, session)
     _end_capability(tx, call, session, kind, capability)
+    cycle.ended(tx, call, session, Ending.CLOSED)
     return SESSIONS.change(
         tx, session, kind=kind, actor=call.actor, at=call.now, state=SessionState.CLOSED, closed_at=call.now
     )
@@ -216,25 +223,36 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
     if ask.cause in ORPHANING:
         orphan(tx, call, session, f"session {ask.cause.value}")
         _withdraw_questions(tx, call, session)
-    if ask.cause is SessionCause.ADOPTED:
-        renew(tx, call, session, SupGen(ask.sup_gen))
     if ask.cause is SessionCause.LOST:
         _end_capability(tx, call, session, "lost", CapabilityState.REVOKED)
-    changes: dict[str, Any] = {"state": state, "process": PROCESS.get(ask.cause, session.process)}
-    if ask.native_session:
-        changes["native_session"] = ask.native_session
+    changes = {"state": state, "process": PROCESS.get(ask.cause, session.process), **_said(tx, call, session, ask)}
+    if state is not SessionState.ACTIVE:
+        changes |= cycle.ended(tx, call, session, ask.ending or ENDS.get(ask.cause, Ending.TERMINAL_UNOBSERVED))
     kind = f"{ask.cause.value}: {ask.reason}" if ask.reason else ask.cause.value
     return SESSIONS.change(tx, session, kind=kind, actor=call.actor, at=call.now, **changes)
 
 
-def renew(tx: Tx, call: Call, session: AgentSession, sup_gen: SupGen) -> None:
-    """The process has just been proven: its capability goes on under the daemon and the supervisor of now."""
+def _said(tx: Tx, call: Call, session: AgentSession, ask: ReportSession) -> dict[str, Any]:
+    """What a report says beside the state."""
+    said: dict[str, Any] = {"native_session": ask.native_session} if ask.native_session else {}
+    if ask.cause is SessionCause.DEGRADED:
+        said["degraded_at"] = call.now
+    if ask.cause is SessionCause.ADOPTED and renew(tx, call, session, SupGen(ask.sup_gen)):
+        said["typist"] = ""  # the daemon that would have seen them leave is gone
+    return said
+
+
+def renew(tx: Tx, call: Call, session: AgentSession, sup_gen: SupGen) -> bool:
+    """The process has just been proven: its capability goes on under the daemon and the supervisor of now. Whether the
+    daemon is another than before.
+    """
     shown = sessions.capability_of(tx, session.id)
     now = (call.daemon_gen, sup_gen)
     if shown is not None and shown.state is CapabilityState.ACTIVE and (shown.daemon_gen, shown.sup_gen) != now:
         CAPABILITIES.change(
             tx, shown, kind="adopted", actor=call.actor, at=call.now, daemon_gen=call.daemon_gen, sup_gen=sup_gen
         )
+    return shown is None or shown.daemon_gen != call.daemon_gen
 
 
 def bind(tx: Tx, call: Call, ask: BindSession) -> AgentSession | Refusal:

@@ -272,7 +272,10 @@ def start(tx: Tx, call: Call, ask: StartWork) -> Work | Refusal:
     if isinstance(back, Refusal):
         return back
     attempt.received(tx, call, back)
-    return change(tx, call, work, WorkCause.START)
+    after = change(tx, call, work, WorkCause.START)
+    if not isinstance(after, Refusal):
+        attempt.knows(tx, call, back, after.version)
+    return after
 
 
 def block(tx: Tx, call: Call, ask: BlockWork) -> Work | Refusal:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 
 from providers.port import Delivered, Handle, Taken, Unreachable
 from providers.process import shell_in_front
+from providers.screen import Step
 from providers.tmux.listing import Row, look
 from providers.tmux.server import Said, Server
+
+#: Kept with the session: the last delivery and how far it came. Outlives whoever types.
+DELIVERY = "@firm_delivery"
+
+
+def no_crash(_: str) -> None:
+    """Production never stops at a crash point."""
 
 
 @attrs.frozen(kw_only=True)
@@ -16,6 +26,8 @@ class PaneKeyboard:
 
     server: Server
     handle: Handle
+    delivery_id: str = ""
+    crash: Callable[[str], None] = no_crash
 
     async def living(self) -> Row | Delivered | Unreachable:
         """The pane, when its first process is still the one of the handle."""
@@ -43,23 +55,54 @@ class PaneKeyboard:
     async def paste(self, text: str) -> Delivered | Unreachable | None:
         """Through stdin, since a command line ends at 16 KiB; marked as a paste if the program asked for that."""
         buffer = f"firm-{self.handle.launch_id}"
-        return await self._do(
+        done = await self._do(
             (
                 *("copy-mode", "-q", "-t", self.handle.pane, ";"),
                 *("load-buffer", "-b", buffer, "-", ";"),
+                *self._mark(Step.PASTED),
                 *("paste-buffer", "-p", "-d", "-b", buffer, "-t", self.handle.pane),
             ),
             text.encode("utf-8", "replace"),
         )
+        self.crash("deliver-pasted")
+        return done
 
     async def enter(self) -> Delivered | Unreachable | None:
-        return await self.press("Enter")
+        done = await self.press("Enter", *self._mark(Step.ENTERED))
+        self.crash("deliver-entered")
+        return done
 
-    async def press(self, key: str) -> Delivered | Unreachable | None:
+    async def press(self, key: str, *first: str) -> Delivered | Unreachable | None:
         """A copy mode would take the key for itself, so it is left first."""
         return await self._do(
-            ("copy-mode", "-q", "-t", self.handle.pane, ";", "send-keys", "-t", self.handle.pane, key), b""
+            (*first, "copy-mode", "-q", "-t", self.handle.pane, ";", "send-keys", "-t", self.handle.pane, key), b""
         )
+
+    def _mark(self, step: Step) -> tuple[str, ...]:
+        """In the same call as the step itself: tmux does both or, where the first is refused, neither."""
+        return ("set-option", "-t", f"={self.handle.launch_id}:", DELIVERY, f"{self.delivery_id} {step.value}", ";")
+
+    async def step(self) -> Step | Delivered | Unreachable:
+        row = await self.living()
+        if not isinstance(row, Row):
+            return row
+        said = await self.server.ask("show-options", "-qv", "-t", f"={row.launch_id}:", DELIVERY)
+        if isinstance(said, Unreachable):
+            return said
+        if said.status:
+            return _gone(said)
+        delivery_id, _, step = said.out.strip().partition(" ")
+        return Step(step) if delivery_id == self.delivery_id else Step.NOTHING
+
+    async def submitted(self) -> Delivered | Unreachable | None:
+        return await self._do(self._mark(Step.SUBMITTED)[:-1], b"")
+
+    async def line(self) -> str | Delivered | Unreachable:
+        shown = await self.look()
+        if not isinstance(shown, list):
+            return shown
+        row = int(shown[-2].split()[1])  # what `look` asks for last
+        return shown[row] if row < len(shown) - 2 else ""
 
     async def look(self) -> list[str] | Delivered | Unreachable:
         row = await self.living()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import signal
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import attrs
@@ -16,8 +16,8 @@ from providers.ending import end_all
 from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Pane, Seen, Stopped, Typing, Unreachable
 from providers.process import Process, boot_id, over, under
 from providers.screen import last_lines, type_into
-from providers.tmux import launching
-from providers.tmux.keyboard import PaneKeyboard
+from providers.tmux import alerts, launching
+from providers.tmux.keyboard import PaneKeyboard, no_crash
 from providers.tmux.listing import Row, look, look_closely
 from providers.tmux.server import Places, Server, locked, no_place, open_server
 from providers.together import Together
@@ -43,12 +43,13 @@ class Tmux:
     this object to close: ``close`` ends the server itself and every terminal in it.
     """
 
-    def __init__(self, folder: Path, *, patience: float = 5.0) -> None:
+    def __init__(self, folder: Path, *, patience: float = 5.0, crash: Callable[[str], None] = no_crash) -> None:
         self._places = Places(folder=folder)
+        self._crash = crash  # ends this process at a boundary of a delivery, for tests
         self._patience = patience
         self._server: Server | None = None
         self._opening = Together(self._open)
-        self._looking = Together(self._look)
+        self._looking = Together(lambda: _look(self._server))
         self._writers: defaultdict[str, trio.Lock] = defaultdict(trio.Lock)
 
     async def open(self) -> Opened | Unreachable:
@@ -84,9 +85,6 @@ class Tmux:
         return Seen(
             panes={each: Pane(handle=launching.handle_of(row), ended=_ended(row, "")) for each, row in seen.items()}
         )
-
-    async def _look(self) -> Mapping[str, Row] | Unreachable:
-        return _NOT_OPEN if self._server is None else await look(self._server)
 
     async def ended(self, handle: Handle) -> Exit:
         await over(handle)
@@ -128,11 +126,24 @@ class Tmux:
         self._writers.pop(handle.launch_id, None)
         return Stopped(left=left)
 
-    async def deliver(self, handle: Handle, text: str, typing: Typing) -> Delivered | Unreachable:
+    async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:
         if self._server is None:
             return _NOT_OPEN
+        keyboard = PaneKeyboard(server=self._server, handle=handle, delivery_id=delivery_id, crash=self._crash)
         async with self._writers[handle.launch_id]:
-            return await type_into(PaneKeyboard(server=self._server, handle=handle), text, typing)
+            return await type_into(keyboard, text, typing)
+
+    async def clear(self, handle: Handle, typing: Typing) -> None:
+        if self._server is not None:
+            await alerts.clear(PaneKeyboard(server=self._server, handle=handle), typing)
+        else:
+            await trio.lowlevel.checkpoint()
+
+    async def quiet(self, handle: Handle, seconds: float) -> None:
+        if self._server is not None:
+            await alerts.quiet(self._server, handle, seconds)
+        else:
+            await trio.lowlevel.checkpoint()
 
     async def interrupt(self, handle: Handle) -> bool | Unreachable:
         if self._server is None:
@@ -166,6 +177,10 @@ class Tmux:
             except OSError as error:
                 return no_place(self._places, error)
         return Unreachable(detail=f"a start of the server in {self._places.folder} has not ended")
+
+
+async def _look(server: Server | None) -> Mapping[str, Row] | Unreachable:
+    return _NOT_OPEN if server is None else await look(server)
 
 
 def _ended(row: Row, screen: str) -> Exit | None:

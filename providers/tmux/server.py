@@ -154,6 +154,16 @@ class Server:
             return Said(status=done.returncode, out=out, error=error_text.strip())
         return Unreachable(detail=f"the tmux server {self.process.pid} did not answer within {self.patience:g} s")
 
+    async def told(self, channel: str) -> None:
+        """Wait until something in the server says so on this channel, also when it said so before; or it has ended."""
+        if self.process.lives():
+            command = [self.tmux, "-N", "-u", "-S", str(self.places.socket), "wait-for", channel]
+            await trio.run_process(
+                command, capture_stderr=True, check=False, env=environment(), cwd="/", deliver_cancel=_kill
+            )
+        else:
+            await trio.lowlevel.checkpoint()
+
     async def proven(self) -> Unreachable | None:
         """Whether the process that recorded itself is the one that answers on this socket."""
         said = await self.ask("display-message", "-p", "#{pid}")

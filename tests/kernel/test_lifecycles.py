@@ -125,6 +125,7 @@ SPECIFIED = [
             ("idle", "exited", "cold"),
             ("idle", "lost", "recovery_required"),
             ("idle", "closed", "closed"),
+            ("idle", "degraded", "idle"),
             ("active", "cycle_ended", "idle"),
             ("active", "interrupted", "interrupted"),
             ("active", "adopted", "active"),

@@ -77,6 +77,10 @@ SITTING = AgentSession(
     updated_at=NOW,
     closed_at=None,
     ceiling=Ceiling.WORKSPACE_WRITE,
+    streak=0,
+    degraded_at=None,
+    hinted_at=UnixMs(0),
+    typist="",
 )
 
 

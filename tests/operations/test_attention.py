@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from client.protocol.attempt import HeartbeatWork
 from client.protocol.board import AcknowledgeAttention, Attention, AttentionKind, ListAttention
-from client.protocol.effect import Certainty
+from client.protocol.effect import (
+    Certainty,
+    DeliverEffect,
+    EffectFinding,
+    Ending,
+    ResolveEffect,
+    RuntimeEffect,
+    Wake,
+)
 from client.protocol.ids import TeamRef, TeamRunId
 from client.protocol.membership import GuestRole
 from client.protocol.operation import Plane
@@ -334,4 +343,58 @@ async def test_a_member_whose_process_ended_is_told_with_how_it_ended(node: InPr
     (item,) = await items(s)
     assert (item.kind, item.what) == (AttentionKind.STOPPED, "bob has no process: exited: ended with status 3")
     await ok(s, s.ann, AcknowledgeAttention(key=item.key))
+    assert await items(s, s.ann) == []
+
+
+async def letter(s: Stage) -> None:
+    """Something that Bob has to be told."""
+    await mail.sent(s, s.ann, s.bob, response_required=True)
+
+
+async def typed(s: Stage, certainty: Certainty, readback: str) -> RuntimeEffect:
+    """What came of telling it to Bob."""
+    of = s.bob.session
+    ask = DeliverEffect(session_id=of.id, session_gen=of.session_gen, sup_gen=s.sup_gen, wake=Wake.DELIVERY)
+    return await supervised(s, effects.settle(s, await supervised(s, ask), certainty, readback))
+
+
+async def test_a_text_that_is_held_is_told_until_it_was_typed(node: InProcessNode) -> None:
+    s = await effects.live(node)
+    await letter(s)
+    await typed(s, Certainty.NOT_APPLIED, "held: draft")
+    (item,) = await items(s, s.ann)
+    assert (item.kind, item.about) == (AttentionKind.HELD, f"session/{s.bob.session.id}")
+    assert item.what == "nothing can be typed to bob: held: draft"
+    await typed(s, Certainty.APPLIED, "submitted")
+    assert await items(s, s.ann) == []
+
+
+async def test_a_text_of_which_nobody_knows_is_told_until_a_person_has_decided(node: InProcessNode) -> None:
+    s = await effects.live(node)
+    await letter(s)
+    lost = await typed(s, Certainty.UNKNOWN, "unsubmitted: nothing changed")
+    (item,) = await items(s, s.ann)
+    assert (item.kind, item.about) == (AttentionKind.UNSUBMITTED, f"effect/{lost.id}")
+    assert item.what == "whether bob took what was typed is not known: unsubmitted: nothing changed"
+    found = EffectFinding.CONFIRM_APPLIED
+    await node.ok(ResolveEffect(effect_id=lost.id, expected_version=lost.version, finding=found, reason="looked"))
+    assert await items(s, s.ann) == []
+
+
+async def test_a_degraded_member_is_told_with_what_lifts_it(node: InProcessNode) -> None:
+    s = await effects.live(node)
+    of = s.bob.session
+    for _ in range(3):
+        await letter(s)
+        await typed(s, Certainty.APPLIED, "submitted")
+        ended = said(of, SessionCause.CYCLE_ENDED, s.sup_gen)
+        await supervised(s, attrs.evolve(ended, ending=Ending.EMPTY_OUTPUT))
+    assert await items(s, s.ann) == []
+    await supervised(s, said(of, SessionCause.DEGRADED, s.sup_gen))
+    (item,) = await items(s, s.ann)
+    assert (item.kind, item.about) == (AttentionKind.DEGRADED, f"session/{of.id}")
+    assert item.what == "bob was told 3 times what to do, and did nothing that was seen"
+    assert "firm attach bob --type" in item.lifted_by
+    assert "firm close bob, and firm reopen bob" in item.lifted_by
+    await mail.taken(s, s.bob)
     assert await items(s, s.ann) == []

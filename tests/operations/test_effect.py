@@ -55,6 +55,11 @@ async def test_effect_prepare_ok(node: InProcessNode) -> None:
         created_at=made.created_at,
         updated_at=made.created_at,
         settled_at=None,
+        wake=None,
+        work_id=None,
+        work_version=0,
+        text="",
+        ending=None,
     )
 
 

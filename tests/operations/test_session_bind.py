@@ -11,7 +11,7 @@ import pytest
 
 from client.protocol.agent import Ceiling
 from client.protocol.attempt import Custody
-from client.protocol.ids import AgentMemberRef, SessionId, TeamRef, TeamRunId
+from client.protocol.ids import AgentMemberRef, SessionId, TeamRef, TeamRunId, UnixMs
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import (
@@ -78,6 +78,10 @@ async def test_session_bind_ok(node: InProcessNode, living: Process) -> None:
         updated_at=made.created_at,
         closed_at=None,
         ceiling=Ceiling.WORKSPACE_WRITE,
+        streak=0,
+        degraded_at=None,
+        hinted_at=UnixMs(0),
+        typist="",
     )
     assert (made.session_gen, made.sup_gen) == (s.bob.session.session_gen + 1, 0)
     assert (await node.ok(ShowSession(session_id=made.id))).capability is None

@@ -80,7 +80,7 @@ async def test_while_a_launch_is_unknown_its_session_takes_an_interrupt_and_a_st
     launch = await {"prepared": effects.prepared, "begun": effects.begun, "unread": effects.unread}[launched](s)
     interrupt = await effects.control(s, INTERRUPT)
     stop = await effects.control(s, STOP)
-    assert {launch.kind, interrupt.kind, stop.kind} == set(EffectKind)
+    assert {launch.kind, interrupt.kind, stop.kind} == {EffectKind.LAUNCH, INTERRUPT, STOP}
     if launched == "unread":
         assert (await declined(s, effects.prepare(s))).code is Code.EFFECT_UNSETTLED
 

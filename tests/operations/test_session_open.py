@@ -10,7 +10,7 @@ import pytest
 from client.protocol.agent import Ceiling, ShowAgent, UpdateAgent
 from client.protocol.attempt import Custody
 from client.protocol.event import ListEvents
-from client.protocol.ids import AgentMemberRef, MemberRunId, SessionId, TeamRef
+from client.protocol.ids import AgentMemberRef, MemberRunId, SessionId, TeamRef, UnixMs
 from client.protocol.membership import LeaveTeam
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
@@ -103,6 +103,10 @@ async def test_session_open_ok(node: InProcessNode, driver: Driver) -> None:
         updated_at=made.created_at,
         closed_at=None,
         ceiling=Ceiling.WORKSPACE_WRITE,
+        streak=0,
+        degraded_at=None,
+        hinted_at=UnixMs(0),
+        typist="",
     )
     assert (made.session_gen, made.sup_gen) == (s.bob.session.session_gen + 1, s.sup_gen)
     shown = await capability(node, made)

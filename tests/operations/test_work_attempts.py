@@ -84,6 +84,7 @@ async def test_work_admit_ok(node: InProcessNode) -> None:
         reason="",
         created_at=made.created_at,
         updated_at=made.created_at,
+        told_version=0,
     )
     shown = await s.shown(work)
     (sent,) = shown.deliveries

@@ -119,7 +119,7 @@ async def test_how_it_ended_is_known_with_the_last_screen(
     seen = await provider.observe()
     assert isinstance(seen, Seen)
     assert seen.panes[handle.launch_id].ended == attrs.evolve(found, screen="")
-    assert await provider.deliver(handle, "x", QUICK) == Delivered(
+    assert await provider.deliver(handle, "x", QUICK, "1") == Delivered(
         taken=Taken.GONE, reason="the first process of this terminal has ended"
     )
     assert await provider.interrupt(handle) is False
@@ -223,14 +223,14 @@ async def test_a_text_is_taken_also_when_the_first_enter_is_lost(
 ) -> None:
     handle = await started(provider, python(tmp_path, COMPOSER, str(swallowed)))
     await shown(provider, handle, "ready")
-    assert await provider.deliver(handle, "one\ntwo\n", QUICK) == Delivered(taken=Taken.SUBMITTED)
+    assert await provider.deliver(handle, "one\ntwo\n", QUICK, "1") == Delivered(taken=Taken.SUBMITTED)
     await shown(provider, handle, "took <one/two>")
 
 
 async def test_a_text_that_nothing_takes_is_unsubmitted(provider: Provider, tmp_path: Path) -> None:
     handle = await started(provider, python(tmp_path, COMPOSER, "99"))
     await shown(provider, handle, "ready")
-    found = await provider.deliver(handle, "words", attrs.evolve(QUICK, settle=0.1))
+    found = await provider.deliver(handle, "words", attrs.evolve(QUICK, settle=0.1), "1")
     assert isinstance(found, Delivered)
     assert found.taken is Taken.UNSUBMITTED
 
@@ -239,8 +239,8 @@ async def test_two_texts_do_not_mix(provider: Provider, tmp_path: Path) -> None:
     handle = await started(provider, python(tmp_path, COMPOSER, "0"))
     await shown(provider, handle, "ready")
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(provider.deliver, handle, "a" * 40, QUICK)
-        nursery.start_soon(provider.deliver, handle, "b" * 40, QUICK)
+        nursery.start_soon(provider.deliver, handle, "a" * 40, QUICK, "1")
+        nursery.start_soon(provider.deliver, handle, "b" * 40, QUICK, "2")
     screen = await shown(provider, handle, f"took <{'b' * 40}>")
     assert f"took <{'a' * 40}>" in screen
 
@@ -248,7 +248,7 @@ async def test_two_texts_do_not_mix(provider: Provider, tmp_path: Path) -> None:
 async def test_a_text_cannot_press_keys(provider: Provider, tmp_path: Path) -> None:
     handle = await started(provider, python(tmp_path, COMPOSER, "0"))
     await shown(provider, handle, "ready")
-    await provider.deliver(handle, "a\x1b[201~\x03\x1bb", QUICK)
+    await provider.deliver(handle, "a\x1b[201~\x03\x1bb", QUICK, "1")
     await shown(provider, handle, "took <a[201~b>")
 
 
@@ -264,7 +264,7 @@ os.waitpid(pid, 0)
 """
     handle = await started(provider, python(tmp_path, ahead))
     await shown(provider, handle, "shell")
-    found = await provider.deliver(handle, "rm -rf x", QUICK)
+    found = await provider.deliver(handle, "rm -rf x", QUICK, "1")
     assert isinstance(found, Delivered)
     assert (found.taken, "a shell" in found.reason) == (Taken.HELD, True)
 

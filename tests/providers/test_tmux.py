@@ -175,7 +175,7 @@ async def test_a_server_that_is_killed_is_noticed_and_is_no_answer_about_process
             await died.wait()
     assert isinstance(await tmux.observe(), Unreachable)
     assert isinstance(await tmux.capture(handle), Unreachable)
-    assert isinstance(await tmux.deliver(handle, "x", QUICK), Unreachable)
+    assert isinstance(await tmux.deliver(handle, "x", QUICK, "1"), Unreachable)
     assert await tmux.stop(handle) == Stopped(left=()), "it took its terminals along"
     assert not Process(handle.pid, handle.start_ticks).lives()
     found = await tmux.start(shell(tmp_path, "read x"))

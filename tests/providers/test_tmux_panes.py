@@ -22,7 +22,7 @@ async def test_a_copy_mode_is_left_before_typing(tmux: Tmux, tmp_path: Path) -> 
     await shown(tmux, handle, "ready")
     assert tmux._server is not None
     await tmux._server.ask("copy-mode", "-t", handle.pane)
-    assert await tmux.deliver(handle, "words", QUICK) == Delivered(taken=Taken.SUBMITTED)
+    assert await tmux.deliver(handle, "words", QUICK, "1") == Delivered(taken=Taken.SUBMITTED)
     await shown(tmux, handle, "took <words>")
 
 
@@ -42,7 +42,7 @@ async def test_a_long_text_arrives_whole(tmux: Tmux, tmp_path: Path) -> None:
     )
     handle = await started(tmux, python(tmp_path, count + "print('took', n, '\\r', flush=True); sys.stdin.read()"))
     await shown(tmux, handle, "ready")
-    await tmux.deliver(handle, "x" * 100_000, QUICK)
+    await tmux.deliver(handle, "x" * 100_000, QUICK, "1")
     await shown(tmux, handle, "took 100000")
 
 
@@ -61,7 +61,7 @@ async def test_somebody_who_may_type_holds_a_delivery(
             elsewhere, shell(tmp_path, f"exec {' '.join(tmux.attach_command(handle, read_only=read_only))}")
         )
         await shown(elsewhere, person, "ready")
-        found = await tmux.deliver(handle, "words", QUICK)
+        found = await tmux.deliver(handle, "words", QUICK, "1")
         assert isinstance(found, Delivered)
         assert found.taken is taken
 

@@ -81,6 +81,39 @@ def test_an_empty_file_becomes_what_one_step_after_the_other_makes_of_it() -> No
     assert _schema(at_once) == _schema(by_steps)
 
 
+def test_effects_are_kept_where_their_table_is_made_anew() -> None:
+    with contextlib.closing(apsw.Connection(":memory:")) as connection:
+        migrate.functions(connection)
+        before: tuple[apsw.SQLiteValue, ...] = ()
+        for number, text in migrate.steps():
+            if number == EFFECTS_ANEW:
+                named = ", ".join(str(name) for _, name, *_ in connection.execute("PRAGMA table_info(effects)"))
+                marks = [f"'{name}'" if name in TEXTS else "7" for name in named.split(", ")]
+                connection.execute("PRAGMA ignore_check_constraints = ON")
+                connection.execute(f"INSERT INTO effects ({named}) VALUES ({', '.join(marks)})")  # noqa: S608
+                (before,) = connection.execute("SELECT * FROM effects").fetchall()
+            connection.execute(text)
+        (after,) = connection.execute("SELECT * FROM effects").fetchall()
+        assert after == (*before, None, None, 0, "", None)
+
+
+#: The step that makes the table of effects anew, and its columns of text before.
+EFFECTS_ANEW = 7
+TEXTS = {
+    "id",
+    "team_run_id",
+    "session_id",
+    "kind",
+    "state",
+    "certainty",
+    "cwd",
+    "pane",
+    "boot_id",
+    "readback",
+    "created_by",
+}
+
+
 def test_a_new_store_has_one_node_with_ids_of_its_own(tmp_path: Path) -> None:
     rows = []
     for folder in ("one", "other"):

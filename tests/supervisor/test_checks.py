@@ -306,7 +306,7 @@ def three(bench: Bench) -> list[DueCheck]:
 
 
 def test_a_supervisor_begins_each_check_of_each_submission_once(three: list[DueCheck]) -> None:
-    actions = decide(seen(*three), profiles=(), busy=(), failures={})
+    actions = decide(seen(*three), profiles={}, busy=(), failures={})
     assert actions == [Check(due) for due in three]
     assert len({each.busy for each in actions}) == 3
-    assert decide(seen(*three), profiles=(), busy={actions[0].busy}, failures={}) == actions[1:]
+    assert decide(seen(*three), profiles={}, busy={actions[0].busy}, failures={}) == actions[1:]

@@ -9,7 +9,7 @@ import pytest
 
 from client.protocol.agent import Ceiling, WorkspacePolicy
 from client.protocol.board import Due, DueList, Seat
-from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect
+from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect, Wake
 from client.protocol.ids import (
     AgentMemberId,
     DaemonGen,
@@ -25,6 +25,8 @@ from client.protocol.ids import (
     WorkId,
 )
 from client.protocol.session import AgentSession, Driver, Liveness, SessionState
+from providers.port import Typing
+from providers.profiles import Profile
 from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Control, Open, decide
 
 NOW = UnixMs(1)
@@ -52,6 +54,10 @@ SESSION = AgentSession(
     updated_at=NOW,
     closed_at=None,
     ceiling=Ceiling.WORKSPACE_WRITE,
+    streak=0,
+    degraded_at=None,
+    hinted_at=UnixMs(0),
+    typist="",
 )
 LAUNCH = RuntimeEffect(
     id=EffectId("launch"),
@@ -73,6 +79,11 @@ LAUNCH = RuntimeEffect(
     created_at=NOW,
     updated_at=NOW,
     settled_at=NOW,
+    wake=None,
+    work_id=None,
+    work_version=0,
+    text="",
+    ending=None,
 )
 SEAT = Seat(
     member_run_id=PLACE,
@@ -93,6 +104,12 @@ DUE = Due(work_id=WorkId("work"), work_version=1, session_id=SESSION.id, session
 COLD = attrs.evolve(SESSION, state=S.COLD, process=Liveness.UNKNOWN, pid=0, start_ticks=0, boot_id="")
 STOP = attrs.evolve(LAUNCH, id=EffectId("stop"), kind=EffectKind.STOP, state=E.PREPARED)
 INTERRUPT = attrs.evolve(STOP, id=EffectId("key"), kind=EffectKind.INTERRUPT)
+TYPING = Typing(quiet=7)
+PROFILES = {
+    "command": Profile(name="command", argv=["/bin/true"]),
+    "composer": Profile(name="composer", argv=["/bin/true"], typing=TYPING),
+}
+DELIVER = attrs.evolve(STOP, id=EffectId("words"), kind=EffectKind.DELIVER, wake=Wake.DELIVERY)
 
 
 def decided(
@@ -103,7 +120,7 @@ def decided(
     failures: Mapping[MemberRunId, int] | None = None,
 ) -> list[Action]:
     seen = DueList(items=list(items), seats=list(seats), controls=list(controls), sup_gen=SupGen(1), seq=1)
-    return decide(seen, profiles=["command"], busy=busy, failures=failures or {})
+    return decide(seen, profiles=PROFILES, busy=busy, failures=failures or {})
 
 
 def at(session: AgentSession | None, launch: RuntimeEffect | None = None, *, takes_sessions: bool = True) -> Seat:

@@ -121,7 +121,7 @@ def nothing(ready: Callable[[], Any] = trio.lowlevel.checkpoint, provider: Provi
         ready=ready,
         folder=nowhere,
         launcher=lambda _: ("/bin/false", ""),
-        profiles=(),
+        profiles={},
     )
 
 

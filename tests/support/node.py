@@ -274,7 +274,8 @@ async def in_process(
     with assembled(home, run=run, vfs=vfs, quick=quick) as idle:
         async with trio.open_nursery() as tasks:
             await tasks.start(idle.store.serve)
-            idle.dispatcher.live = attrs.evolve(idle.live, means=_means(Fake(tasks))).answers
+            able = attrs.evolve(idle.live, means=_means(Fake(tasks)))
+            idle.dispatcher.live, idle.dispatcher.streams = able.answers, able.streams
             yield attrs.evolve(idle, spawn=tasks.start_soon)
             tasks.cancel_scope.cancel(reason="the test is over")
 
@@ -288,7 +289,7 @@ def _means(provider: Fake) -> Means:
     async def nowhere(_: Seat) -> Path | Refusal:  # noqa: ASYNC124 — as the supervisor calls it
         raise AssertionError("nobody supervises here")
 
-    return Means(provider=provider, ready=ready, folder=nowhere, launcher=lambda _: ("/bin/false", ""), profiles=())
+    return Means(provider=provider, ready=ready, folder=nowhere, launcher=lambda _: ("/bin/false", ""), profiles={})
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.daemon import Daemon, Home, new_home
 from tests.support.repos import Repo
+from tests.support.terminals import MEMBER
 from tests.support.wire import PATIENCE
 
 FIRM = str(Path(sys.executable).with_name("firm"))
@@ -30,11 +31,13 @@ class Field:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**self.home.environment, "XDG_DATA_HOME": str(self.home.temporary / "data")}
+        folders = {f"XDG_{name.upper()}_HOME": str(self.home.temporary / name) for name in ("data", "config")}
+        return {**self.home.environment, **folders}
 
     def start(self, **env: str) -> Daemon:
-        """A daemon that puts worktrees into this home too."""
-        return self.home.start(env={"XDG_DATA_HOME": self.environment["XDG_DATA_HOME"], **env})
+        """A daemon that puts worktrees into this home too, and finds its profiles there."""
+        own = {name: self.environment[name] for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME")}
+        return self.home.start(env={**own, **env})
 
     def call(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -62,6 +65,29 @@ class Field:
         path = self.repo.root / "team.toml"
         path.write_text(f'[team]\nname = "crew"\nhost = "me"\n{rows}{works}', "utf-8")
         return path
+
+    def talker(
+        self, name: str = "kiwi", *, works: str = "", swallowed: int = 0, steers: bool = False, **typing: object
+    ) -> Path:
+        """A team file with one member that takes text, and the profile for it; the folder in which it says what it
+        took (``terminals.MEMBER``).
+        """
+        folder = self.home.temporary / f"{name}-told"
+        folder.mkdir()
+        says = {"before_enter": 0.1, "settle": 0.5, "quiet": 1.0, "composer": r">\s*", **typing}
+        argv = ["{python}", "-I", "-S", "-c", MEMBER, str(folder), str(swallowed), "> "]
+        rows = [
+            f"argv = {json.dumps(argv)}",
+            f"steers = {json.dumps(steers)}",
+            "[typing]",
+            *(f"{key} = {json.dumps(value)}" for key, value in says.items()),
+        ]
+        profiles = Path(self.environment["XDG_CONFIG_HOME"]) / "firm" / "profiles"
+        profiles.mkdir(parents=True, exist_ok=True)
+        (profiles / "talker.toml").write_text("\n".join(rows), "utf-8")
+        member = f'[[member]]\nname = "{name}"\nprofile = "talker"\n'
+        (self.repo.root / "team.toml").write_text(f'[team]\nname = "crew"\nhost = "me"\n{member}{works}', "utf-8")
+        return folder
 
     def live(self) -> list[Any]:
         """Sessions that are open and proven to run."""

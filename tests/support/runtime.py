@@ -27,9 +27,8 @@ from daemon.config import Config
 from daemon.inside import Inside
 from daemon.instance import Doors
 from daemon.launches import Launches
-from daemon.operations import launch
 from daemon.socket import Server, serve
-from providers import fake, launcher
+from providers import fake, launcher, profiles
 from providers.fake import Fake
 from providers.port import Seen
 from providers.process import Process
@@ -44,7 +43,7 @@ from tests.support.terminals import until
 
 LAUNCHER = Path(launcher.__file__).resolve()
 #: What the members of these runs are, unless a test says otherwise: it ends with its terminal, or on the interrupt key.
-CAT = ("/bin/cat",)
+CAT = ["/bin/cat"]
 
 
 @attrs.define
@@ -102,7 +101,7 @@ class Runtime:
         await until(look)
 
     def program(self, *argv: str) -> None:
-        self.programs["command"] = Profile(name="command", argv=argv)
+        self.programs["command"] = Profile(name="command", argv=list(argv))
 
     def supervise(self) -> Supervisor:
         """Begin one more supervisor of the run."""
@@ -181,7 +180,7 @@ async def runtime(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     """Nobody supervises the run yet."""
     monkeypatch.setattr(desk, "_BACK_OFF", 0.02)
     programs = {"command": Profile(name="command", argv=CAT)}
-    monkeypatch.setattr(launch, "PROFILES", programs)
+    monkeypatch.setattr(profiles, "PROFILES", programs)
     async with in_process(home) as node, fake.running() as provider, trio.open_nursery() as tasks:
         environment = {"PATH": os.defpath, "TERM": "xterm"}
         launches = Launches(store=node.store, relay=node.relay, call=node.call, environment=environment)
@@ -202,7 +201,8 @@ async def runtime(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
             ready=ready,
             folder=folder,
             launcher=lambda launch_id: (sys.executable, "-I", "-S", str(LAUNCHER), str(door.path), launch_id),
-            profiles={"command"},
+            profiles=programs,
+            heard=node.dispatcher.heard_at,
         )
         run, host, place = await _run(node)
         running = Runtime(node, provider, programs, run, place, host, tasks, means, home, server, node.live.doors)

@@ -6,16 +6,22 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from client.protocol.agent import UpdateAgent
 from client.protocol.board import AcknowledgeAttention, ListAttention, ListDue, ShowBoard, ShowSummary
 from client.protocol.delegation import ListDelegations
 from client.protocol.effect import (
     CloseSession,
+    DeliverEffect,
     EffectFinding,
     InterruptSession,
     ListEffects,
     ResolveEffect,
     ShowEffect,
     ShowTerminal,
+    ShowWords,
+    SteerSession,
+    StepIn,
+    Wake,
 )
 from client.protocol.ids import AgentMemberRef, TeamRef, TeamRunId
 from client.protocol.message import (
@@ -63,10 +69,16 @@ from client.protocol.team_run import (
     TakeTeamRun,
 )
 from client.protocol.work_asks import CreateWork, DrawWorks, ListWorks
+from providers import profiles
+from providers.port import Typing
+from providers.profiles import Profile
 from tests.support import delegations, effects, mail, scene
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
 from tests.support.works import VERBS, Voice, ann, blocked, bob, operator, second_run, supervisor
+
+#: A profile of tests only, whose program takes text while it works.
+STEERED = "steered"
 
 Asked = tuple[Voice, Request[Any]]
 OnStage = Callable[[Stage], Awaitable[Asked]]
@@ -89,6 +101,43 @@ async def _terminal(s: Stage) -> Asked:
     own = await effects.again(s)
     await effects.begun(own)
     return ann(own), ShowTerminal(session_id=own.bob.session.id)
+
+
+async def _type(s: Stage) -> Asked:
+    own = await effects.again(s)
+    await effects.begun(own)
+    return ann(own), StepIn(session_id=own.bob.session.id)
+
+
+async def _asked(s: Stage) -> tuple[Stage, DeliverEffect]:
+    """Mail waits for Bob, whose process lives."""
+    own = await effects.again(s)
+    await supervisor(own).ok(effects.settle(own, await effects.begun(own)))
+    await mail.sent(own, own.ann, own.bob, response_required=True)
+    of = own.bob.session
+    ask = DeliverEffect(session_id=of.id, session_gen=of.session_gen, sup_gen=s.sup_gen, wake=Wake.DELIVERY)
+    return own, ask
+
+
+async def _deliver(s: Stage) -> Asked:
+    own, ask = await _asked(s)
+    return supervisor(own), ask
+
+
+async def _words(s: Stage) -> Asked:
+    own, ask = await _asked(s)
+    made = await supervisor(own).ok(ask)
+    return supervisor(own), ShowWords(effect_id=made.id, sup_gen=s.sup_gen)
+
+
+async def _steer(s: Stage) -> Asked:
+    """The profile of Bob is one that takes text while it works: ``STEERED``."""
+    await s.node.ok(UpdateAgent(agent_member_id=AgentMemberRef(s.bob.agent.id), expected_version=1, profile=STEERED))
+    profiles.PROFILES[STEERED] = Profile(name=STEERED, argv=["/bin/true"], typing=Typing(), steers=True)
+    own, ask = await _asked(s)
+    made = await supervisor(own).ok(ask)
+    await supervisor(own).ok(effects.settle(own, made))
+    return ann(own), SteerSession(session_id=own.bob.session.id, text="rather blue")
 
 
 async def _seen(s: Stage) -> Asked:
@@ -274,12 +323,14 @@ ON_STAGE: Mapping[str, OnStage] = {
     "delegation.list": _by(ann, lambda s: ListDelegations(team_id=TeamRef(s.team.id))),
     "delegation.propose": _propose,
     "delegation.withdraw": _withdraw,
+    "effect.deliver": _deliver,
     "effect.list": _by(operator, lambda s: ListEffects(team_run_id=_run(s))),
     "effect.prepare": _prepare,
     "effect.resolve": _resolve,
     "effect.settle": _settle,
     "effect.show": _show_effect,
     "effect.started": _started,
+    "effect.words": _words,
     "member-run.add": _add,
     "member-run.close": _close,
     "member-run.reopen": _reopen,
@@ -303,7 +354,9 @@ ON_STAGE: Mapping[str, OnStage] = {
     "session.list": _by(operator, lambda _: ListSessions()),
     "session.open": _open,
     "session.report": _by(supervisor, _cycle),
+    "session.steer": _steer,
     "session.terminal": _terminal,
+    "session.type": _type,
     "session.show": _by(operator, lambda s: ShowSession(session_id=s.bob.session.id)),
     "session.token": _by(supervisor, lambda s: DeriveToken(session_id=s.bob.session.id, sup_gen=s.sup_gen)),
     "session.unbind": _unbind,

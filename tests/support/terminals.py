@@ -40,6 +40,30 @@ while True:
         os.write(1, b"\\r\\ntook <" + text + b">\\r\\n"); line = b""
 """
 
+#: A member with a composer: what it took it writes to the file ``took`` of a folder, a line each, and then it runs the
+#: program ``does`` that stands there, if one does, as an agent runs commands. The second word is how many Enters it
+#: swallows, the third what its composer shows before a line.
+MEMBER = """
+import os, subprocess, sys, termios, tty
+tty.setraw(0)
+folder, swallow, prompt = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
+line = b""
+os.write(1, b"\\x1b[?2004hready\\r\\n" + prompt)
+while True:
+    for byte in os.read(0, 4096):
+        if byte != 13 or (line.endswith(b"\\x1b[200~") or b"\\x1b[200~" in line and b"\\x1b[201~" not in line):
+            line += bytes([byte]); os.write(1, bytes([byte]) if byte >= 32 else b"."); continue
+        if swallow:
+            swallow -= 1; continue
+        text = line.replace(b"\\x1b[200~", b"").replace(b"\\x1b[201~", b"").replace(b"\\r", b"/")
+        line = b""
+        with open(folder + "/took", "ab") as log: log.write(text + b"\\n")
+        os.write(1, b"\\r\\ntook it\\r\\n")
+        if os.path.exists(folder + "/does"):
+            with open(folder + "/did", "ab") as log: subprocess.run(folder + "/does", input=text, stdout=log)
+        os.write(1, b"\\r\\n" + prompt)
+"""
+
 #: A child in a session of its own whose parents are gone; its pid goes to a file.
 STRAY = """
 import os, sys, signal, time

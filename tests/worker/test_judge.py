@@ -138,6 +138,7 @@ def binding(fence: int) -> Binding:
         reason="",
         created_at=NOW,
         updated_at=NOW,
+        told_version=0,
     )
 
 

@@ -1,8 +1,7 @@
-"""One member of a run by its name: look at its terminal, interrupt it, end it, take it back."""
+"""One member of a run by its name: read its terminal, interrupt it, end it, take it back."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from client.cli import say
@@ -21,20 +20,8 @@ _SECONDS = 75
 def run(verb: str, given: dict[str, object]) -> int:
     as_json = bool(given.get("_json"))
     name, reason = str(given["member"]), str(given.get("reason", ""))
-    act = {"attach": _attach, "logs": _logs, "interrupt": _control, "close": _control, "reopen": _reopen}[verb]
+    act = {"logs": _logs, "interrupt": _control, "close": _control, "reopen": _reopen}[verb]
     return guarded(lambda: act(Node(), verb, name, reason, as_json=as_json), as_json=as_json)
-
-
-def _attach(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
-    """This process becomes the one that shows the terminal; nothing that is typed reaches the member."""
-    found = node.ask("session.terminal", session_id=node.session(name)["id"])
-    if as_json:
-        say.out(say.dumps({"argv": found["argv"]}))
-        return 0
-    if not os.isatty(0):
-        raise Usage("a terminal is shown on a terminal", f"read it instead: firm logs {name}")
-    argv: list[str] = found["argv"]
-    return os.execvp(argv[0], argv)  # noqa: S606 — the words are the daemon's own
 
 
 def _logs(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:

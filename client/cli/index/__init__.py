@@ -1,6 +1,6 @@
 """Generated from the operation table by ``.ci/generate``; do not edit."""
 
-DIGEST = 'b889b5be97244ca5'
+DIGEST = '7cd8cd28eef980a8'
 
 # noun: help
 NOUNS = {
@@ -61,6 +61,7 @@ CODES = {
     'NOT_ELIGIBLE': (1, 'never', 'This Work is not for the caller to claim.'),
     'NOT_FOUND': (1, 'reread', 'No such record, or not one the caller may see.'),
     'NO_ACCEPTOR': (1, 'reread', 'Nobody could accept this Work now.'),
+    'NO_TURN_RUNNING': (1, 'reread', 'This member is in no turn that a text could be put into.'),
     'OUTCOME_UNKNOWN': (5, 'same', 'The write may or may not have been kept.'),
     'PREREQUISITE_CYCLE': (1, 'reread', 'The prerequisites would form a cycle.'),
     'PREREQUISITE_INVALID': (1, 'reread', 'A prerequisite cannot be one.'),
@@ -73,6 +74,7 @@ CODES = {
     'ROW_QUARANTINED': (5, 'reread', 'The stored record cannot be read and was set aside.'),
     'SESSION_LIVE': (1, 'reread', 'A session that is not closed stands in the way.'),
     'SOLE_HOST': (1, 'reread', 'The member is the only Host of an active team.'),
+    'STEER_UNSUPPORTED': (1, 'never', 'The program of this member takes no text while it works.'),
     'STORE_BUSY': (3, 'same', 'Another program holds the database locked; nothing was written.'),
     'STORE_CORRUPT': (5, 'reread', 'The database is damaged; writes have stopped.'),
     'STORE_FULL': (3, 'same', 'The disk is full; nothing was written.'),

@@ -3,6 +3,17 @@
 # verb: (operation, effect, help, fields)
 # field: (name, flag, kind, required, default, choices, many, path, help)
 VERBS = {
+    'deliver': (
+        'effect.deliver',
+        'write',
+        'Record that a member is told at its terminal what waits for it, before that is typed.',
+        (
+            ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
+            ('session_gen', '--session-gen', 'int', True, None, None, False, '', 'its generation'),
+            ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that asks'),
+            ('wake', '--wake', 'str', True, None, ('delivery', 'continue', 'probation', 'claimable', 'mail'), False, '', 'why it is told now'),
+        ),
+    ),
     'list': (
         'effect.list',
         'read',
@@ -66,6 +77,15 @@ VERBS = {
             ('pid', '--pid', 'int', True, None, None, False, '', 'its first process'),
             ('start_ticks', '--start-ticks', 'int', True, None, None, False, '', 'when that began, in clock ticks of this boot'),
             ('boot_id', '--boot-id', 'str', True, None, None, False, '', 'which boot'),
+        ),
+    ),
+    'words': (
+        'effect.words',
+        'read',
+        'Show what is typed for a delivery or a steer.',
+        (
+            ('effect_id', '--effect-id', 'str', True, None, None, False, '', 'the effect'),
+            ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that asks'),
         ),
     ),
 }

@@ -71,9 +71,10 @@ VERBS = {
             ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
             ('session_gen', '--session-gen', 'int', True, None, None, False, '', 'its generation'),
             ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that reports'),
-            ('cause', '--cause', 'str', True, None, ('ready', 'cycle_started', 'cycle_ended', 'interrupted', 'reopened', 'adopted', 'exited', 'lost', 'resolved', 'closed'), False, '', 'what happened'),
+            ('cause', '--cause', 'str', True, None, ('ready', 'cycle_started', 'cycle_ended', 'interrupted', 'reopened', 'adopted', 'exited', 'lost', 'resolved', 'closed', 'degraded'), False, '', 'what happened'),
             ('reason', '--reason', 'str', False, '', None, False, '', 'why, for the record'),
             ('native_session', '--native-session', 'str', False, '', None, False, '', "the provider's own session id, once known"),
+            ('ending', '--ending', 'str', False, None, ('completed', 'empty_output', 'interrupted_by_host', 'closed', 'provider_failed', 'transport_lost', 'terminal_unobserved'), False, '', 'how its cycle ended'),
         ),
     ),
     'show': (
@@ -82,6 +83,16 @@ VERBS = {
         'Show one session and its capability, never the token.',
         (
             ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
+        ),
+    ),
+    'steer': (
+        'session.steer',
+        'write',
+        'Put a text into the turn that a member is in now. It is no message, and changes no Work.',
+        (
+            ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
+            ('text', '--text', 'str', True, None, None, False, '', 'what is typed'),
+            ('reason', '--reason', 'str', False, '', None, False, '', 'why, for the record'),
         ),
     ),
     'sweep': (
@@ -106,6 +117,14 @@ VERBS = {
         (
             ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
             ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that asks'),
+        ),
+    ),
+    'type': (
+        'session.type',
+        'stream',
+        "Step in at a member's terminal: until this is cancelled or its connection ends, nobody else types there.",
+        (
+            ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
         ),
     ),
     'unbind': (

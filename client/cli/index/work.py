@@ -105,7 +105,7 @@ VERBS = {
             ('work_id', '--work-id', 'str', True, None, None, False, '', 'the Work'),
             ('fence', '--fence', 'int', True, None, None, False, '', 'the fence of the attempt'),
             ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that reports'),
-            ('cause', '--cause', 'str', True, None, ('taken', 'received', 'failed'), False, '', 'what happened'),
+            ('cause', '--cause', 'str', True, None, ('taken', 'held', 'received', 'failed'), False, '', 'what happened'),
             ('failure', '--failure', 'str', False, '', None, False, '', 'why it failed'),
         ),
     ),

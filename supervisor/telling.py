@@ -1,0 +1,94 @@
+"""What members are told at their terminals: typed once, read back, settled; and how the cycle ends that it begins."""
+
+from __future__ import annotations
+
+import logging
+
+import trio
+
+from client.protocol.effect import Certainty, EffectKind, Ending, RuntimeEffect, ShowWords
+from client.protocol.session import ReportSession, SessionCause
+from providers.port import Delivered, Handle, Taken, Typing, Unreachable
+from providers.process import Process
+from supervisor.decide import Control, Watch
+from supervisor.desk import Desk, handle_of
+from supervisor.wake import ending
+
+log = logging.getLogger(__name__)
+
+#: Seconds before a provider that does not answer is asked again: what was typed is not typed again.
+_AGAIN = 10.0
+
+_CERTAINTY = {
+    Taken.SUBMITTED: Certainty.APPLIED,
+    Taken.HELD: Certainty.NOT_APPLIED,
+    Taken.GONE: Certainty.NOT_APPLIED,
+    Taken.UNSUBMITTED: Certainty.UNKNOWN,
+}
+
+
+async def tell(desk: Desk, action: Control) -> None:
+    """Type what waits for a member, or what it is steered with, once, whoever began with it. While something holds what
+    waits, the terminal is busy; a steer is for now or not at all.
+    """
+    effect, handle, typing = action.effect, _handle(action.launch), action.typing
+    if handle is None or typing is None:
+        await desk.settle(effect, Certainty.NOT_APPLIED, "gone: nobody is there who could be told")
+        return
+    shown = await desk.ask(ShowWords(effect_id=effect.id, sup_gen=desk.sup_gen))
+    if shown is None:  # settled by somebody, or what it tells of cannot be read now
+        await trio.sleep(_AGAIN)
+        return
+    if shown.held:
+        await desk.settle(effect, Certainty.NOT_APPLIED, f"{Taken.HELD.value}: {shown.held}")
+        return
+    began = trio.current_time()  # a quick one has answered before it is seen that it took the text
+    said = await _typed(desk, handle, shown.text, typing, effect)
+    desk.means.crash(f"{effect.kind.value}-done")
+    if said.taken is Taken.SUBMITTED and effect.kind is EffectKind.DELIVER:
+        desk.began[effect.session_id] = began
+        desk.interrupted.discard(effect.session_id)
+    await desk.settle(effect, _CERTAINTY[said.taken], f"{said.taken.value}: {said.reason}".removesuffix(": "))
+    desk.means.crash(f"{effect.kind.value}-settled")
+    if said.taken is Taken.HELD and effect.kind is EffectKind.DELIVER:
+        await desk.means.provider.clear(handle, typing)
+
+
+async def _typed(desk: Desk, handle: Handle, text: str, typing: Typing, effect: RuntimeEffect) -> Delivered:
+    while True:
+        said = await desk.means.provider.deliver(handle, text, typing, effect.id)
+        if not isinstance(said, Unreachable):
+            return said
+        log.warning("cannot type to session=%s: %s", effect.session_id, said.detail)
+        await trio.sleep(_AGAIN)
+        await desk.means.ready()
+
+
+async def watch(desk: Desk, action: Watch) -> None:
+    """Wait until a member has nothing more to show, and report how its cycle ended. One whose process has ended, or is
+    being ended, is reported by who sees to that.
+    """
+    session, handle = action.session, _handle(action.launch)
+    assert handle is not None, "a cycle begins with a text that was typed to a process"
+    began = desk.began.get(session.id)
+    await desk.means.ready()
+    await desk.means.provider.quiet(handle, action.typing.quiet)
+    if session.id in desk.stopping or not Process(handle.pid, handle.start_ticks).lives():
+        return
+    seen = {Ending.INTERRUPTED_BY_HOST} if session.id in desk.interrupted else set[Ending]()
+    if began is not None and desk.means.heard is not None:
+        seen.add(Ending.COMPLETED if desk.means.heard(session.id) >= began else Ending.EMPTY_OUTPUT)
+    asked = ReportSession(
+        session_id=session.id,
+        session_gen=session.session_gen,
+        sup_gen=desk.sup_gen,
+        cause=SessionCause.CYCLE_ENDED,
+        ending=ending(seen),
+    )
+    if await desk.ask(asked) is not None:
+        desk.began.pop(session.id, None)
+        desk.interrupted.discard(session.id)
+
+
+def _handle(launch: RuntimeEffect | None) -> Handle | None:
+    return handle_of(launch) if launch is not None else None
