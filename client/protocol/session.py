@@ -96,11 +96,11 @@ class AgentSession:
     created_at: UnixMs
     updated_at: UnixMs
     closed_at: UnixMs | None
-    ceiling: Ceiling
     streak: int
     degraded_at: UnixMs | None
     hinted_at: UnixMs
     typist: str
+    ceiling: Ceiling
 
 
 class CapabilityState(enum.StrEnum):

@@ -160,11 +160,11 @@ def _open(
         created_at=call.now,
         updated_at=call.now,
         closed_at=None,
-        ceiling=agent.ceiling,
         streak=0,
         degraded_at=None,
         hinted_at=UnixMs(0),
         typist="",
+        ceiling=agent.ceiling,
     )
     return SESSIONS.insert(tx, made, kind="bound" if proven else "opened", actor=call.actor, at=call.now)
 

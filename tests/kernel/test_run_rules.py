@@ -76,11 +76,11 @@ SITTING = AgentSession(
     created_at=NOW,
     updated_at=NOW,
     closed_at=None,
-    ceiling=Ceiling.WORKSPACE_WRITE,
     streak=0,
     degraded_at=None,
     hinted_at=UnixMs(0),
     typist="",
+    ceiling=Ceiling.WORKSPACE_WRITE,
 )
 
 

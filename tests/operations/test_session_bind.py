@@ -77,11 +77,11 @@ async def test_session_bind_ok(node: InProcessNode, living: Process) -> None:
         created_at=made.created_at,
         updated_at=made.created_at,
         closed_at=None,
-        ceiling=Ceiling.WORKSPACE_WRITE,
         streak=0,
         degraded_at=None,
         hinted_at=UnixMs(0),
         typist="",
+        ceiling=Ceiling.WORKSPACE_WRITE,
     )
     assert (made.session_gen, made.sup_gen) == (s.bob.session.session_gen + 1, 0)
     assert (await node.ok(ShowSession(session_id=made.id))).capability is None

@@ -102,11 +102,11 @@ async def test_session_open_ok(node: InProcessNode, driver: Driver) -> None:
         created_at=made.created_at,
         updated_at=made.created_at,
         closed_at=None,
-        ceiling=Ceiling.WORKSPACE_WRITE,
         streak=0,
         degraded_at=None,
         hinted_at=UnixMs(0),
         typist="",
+        ceiling=Ceiling.WORKSPACE_WRITE,
     )
     assert (made.session_gen, made.sup_gen) == (s.bob.session.session_gen + 1, s.sup_gen)
     shown = await capability(node, made)

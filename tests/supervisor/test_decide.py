@@ -53,11 +53,11 @@ SESSION = AgentSession(
     created_at=NOW,
     updated_at=NOW,
     closed_at=None,
-    ceiling=Ceiling.WORKSPACE_WRITE,
     streak=0,
     degraded_at=None,
     hinted_at=UnixMs(0),
     typist="",
+    ceiling=Ceiling.WORKSPACE_WRITE,
 )
 LAUNCH = RuntimeEffect(
     id=EffectId("launch"),
