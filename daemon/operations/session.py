@@ -18,7 +18,6 @@ from client.protocol.ids import (
     SessionId,
     SupGen,
     TeamRunId,
-    UnixMs,
     new_id,
 )
 from client.protocol.membership import MembershipState, TeamMembership
@@ -161,7 +160,7 @@ def _open(
         closed_at=None,
         streak=0,
         degraded_at=None,
-        hinted_at=UnixMs(0),
+        hinted_at=None,
         typist="",
     )
     return SESSIONS.insert(tx, made, kind="bound" if proven else "opened", actor=call.actor, at=call.now)

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from client.protocol.attempt import Custody
-from client.protocol.ids import AgentMemberRef, SessionId, TeamRef, TeamRunId, UnixMs
+from client.protocol.ids import AgentMemberRef, SessionId, TeamRef, TeamRunId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import (
@@ -78,7 +78,7 @@ async def test_session_bind_ok(node: InProcessNode, living: Process) -> None:
         closed_at=None,
         streak=0,
         degraded_at=None,
-        hinted_at=UnixMs(0),
+        hinted_at=None,
         typist="",
     )
     assert (made.session_gen, made.sup_gen) == (s.bob.session.session_gen + 1, 0)

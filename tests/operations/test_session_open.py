@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from client.protocol.attempt import Custody
-from client.protocol.ids import MemberRunId, SessionId, TeamRef, UnixMs
+from client.protocol.ids import MemberRunId, SessionId, TeamRef
 from client.protocol.membership import LeaveTeam
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
@@ -77,7 +77,7 @@ async def test_session_open_ok(node: InProcessNode, driver: Driver) -> None:
         closed_at=None,
         streak=0,
         degraded_at=None,
-        hinted_at=UnixMs(0),
+        hinted_at=None,
         typist="",
     )
     assert (made.session_gen, made.sup_gen) == (s.bob.session.session_gen + 1, s.sup_gen)
