@@ -8,18 +8,17 @@ which.
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import trio
 
 from client.protocol.attempt import AdmitWork
 from client.protocol.board import Due, ListDue
-from client.protocol.effect import DeliverEffect
+from client.protocol.effect import DeliverEffect, RuntimeEffect
 from client.protocol.event import WaitForEvent
 from client.protocol.ids import TeamRunId
-from client.protocol.operation import Node, Request
+from client.protocol.operation import Node
 from client.protocol.refusals import ROWS, Code, Refusal, Retry
-from client.protocol.session import ReportSession, SessionCause
+from client.protocol.session import AgentSession, ReportSession, SessionCause
 from client.protocol.team_run import FinishTeamRun, TakeTeamRun
 from supervisor.checks import check
 from supervisor.controls import control
@@ -140,16 +139,19 @@ async def _finish(node: Node, run_id: TeamRunId, sup_gen: int) -> bool:
 async def _record(node: Node, action: Tell | Degrade, sup_gen: int) -> bool:
     """Whether it was decided, as with an admission."""
     of = action.session
-    asked: Request[Any] = ReportSession(
-        session_id=of.id,
-        session_gen=of.session_gen,
-        sup_gen=sup_gen,
-        cause=SessionCause.DEGRADED,
-        reason=f"{of.streak} cycles in a row came to nothing",
-    )
+    outcome: RuntimeEffect | AgentSession | Refusal
     if isinstance(action, Tell):
-        asked = DeliverEffect(session_id=of.id, session_gen=of.session_gen, sup_gen=sup_gen, wake=action.wake)
-    outcome = await node.ask(asked)
+        told = DeliverEffect(session_id=of.id, session_gen=of.session_gen, sup_gen=sup_gen, wake=action.wake)
+        outcome = await node.ask(told)
+    else:
+        tired = ReportSession(
+            session_id=of.id,
+            session_gen=of.session_gen,
+            sup_gen=sup_gen,
+            cause=SessionCause.DEGRADED,
+            reason=f"{of.streak} cycles in a row came to nothing",
+        )
+        outcome = await node.ask(tired)
     if isinstance(outcome, Refusal):
         log.info("not told session=%s: %s, %s", of.id, outcome.code, outcome.lifted_by)
     return not isinstance(outcome, Refusal) or ROWS[outcome.code].retry is not Retry.SAME

@@ -98,7 +98,7 @@ class AgentSession:
     closed_at: UnixMs | None
     streak: int
     degraded_at: UnixMs | None
-    hinted_at: UnixMs
+    hinted_at: UnixMs | None
     typist: str
     ceiling: Ceiling
 

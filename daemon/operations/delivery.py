@@ -93,7 +93,7 @@ def waking(tx: Tx, call: Call, run: TeamRun, of: AgentSession) -> Waking | None:
         told=intents.count(Intent.INFORMATIONAL),
         doing=held is not None and not held.queued,
         changed=held is not None and not held.queued and held.binding.told_version != held.work.version,
-        claimable=newest > of.hinted_at,
+        claimable=newest > (of.hinted_at or 0),
         idle_ms=max(0, call.now - of.updated_at),
     )
 

@@ -18,7 +18,6 @@ from client.protocol.ids import (
     SessionId,
     SupGen,
     TeamRunId,
-    UnixMs,
     new_id,
 )
 from client.protocol.membership import MembershipState, TeamMembership
@@ -162,7 +161,7 @@ def _open(
         closed_at=None,
         streak=0,
         degraded_at=None,
-        hinted_at=UnixMs(0),
+        hinted_at=None,
         typist="",
         ceiling=agent.ceiling,
     )

@@ -54,7 +54,7 @@ CREATE INDEX effects_cycles ON effects (session_id)
 
 ALTER TABLE sessions ADD COLUMN streak integer NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN degraded_at integer;
-ALTER TABLE sessions ADD COLUMN hinted_at integer NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN hinted_at integer;
 ALTER TABLE sessions ADD COLUMN typist text NOT NULL DEFAULT '';
 
 -- The version of the Work that its process was told, or made itself.

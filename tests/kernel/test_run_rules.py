@@ -78,7 +78,7 @@ SITTING = AgentSession(
     closed_at=None,
     streak=0,
     degraded_at=None,
-    hinted_at=UnixMs(0),
+    hinted_at=None,
     typist="",
     ceiling=Ceiling.WORKSPACE_WRITE,
 )

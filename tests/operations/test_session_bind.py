@@ -11,7 +11,7 @@ import pytest
 
 from client.protocol.agent import Ceiling
 from client.protocol.attempt import Custody
-from client.protocol.ids import AgentMemberRef, SessionId, TeamRef, TeamRunId, UnixMs
+from client.protocol.ids import AgentMemberRef, SessionId, TeamRef, TeamRunId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import (
@@ -79,7 +79,7 @@ async def test_session_bind_ok(node: InProcessNode, living: Process) -> None:
         closed_at=None,
         streak=0,
         degraded_at=None,
-        hinted_at=UnixMs(0),
+        hinted_at=None,
         typist="",
         ceiling=Ceiling.WORKSPACE_WRITE,
     )

@@ -10,7 +10,7 @@ import pytest
 from client.protocol.agent import Ceiling, ShowAgent, UpdateAgent
 from client.protocol.attempt import Custody
 from client.protocol.event import ListEvents
-from client.protocol.ids import AgentMemberRef, MemberRunId, SessionId, TeamRef, UnixMs
+from client.protocol.ids import AgentMemberRef, MemberRunId, SessionId, TeamRef
 from client.protocol.membership import LeaveTeam
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
@@ -104,7 +104,7 @@ async def test_session_open_ok(node: InProcessNode, driver: Driver) -> None:
         closed_at=None,
         streak=0,
         degraded_at=None,
-        hinted_at=UnixMs(0),
+        hinted_at=None,
         typist="",
         ceiling=Ceiling.WORKSPACE_WRITE,
     )
