@@ -221,6 +221,9 @@ class Review(Works):
         """By whoever, of the last submission or of one before it, once or again."""
         work, item = self.pick(which, lambda item: mine and item.phase == "review" and item.verifier is not None)
         who = item.verifier or who if mine else who
+        self.says(work, item, who, passed=passed, seen=seen, older=older)
+
+    def says(self, work: str, item: Item, who: str, *, passed: bool, seen: int = 0, older: int = 0) -> None:
         receipts = self.world.ask(ShowWork(work_id=WorkId(work))).receipts
         about = receipts[-1 - older].id if len(receipts) > older else ReceiptId("none")
         outcome = Verification.PASSED if passed else Verification.FAILED
@@ -231,7 +234,7 @@ class Review(Works):
     @precondition(lambda self: self.works())
     @rule(which=WHICH, seen=SEEN, other=SEEN, keep=st.booleans())
     def recover(self, which: int, seen: int, other: int, *, keep: bool) -> None:
-        work, item = self.pick(which)
+        work, item = self.pick(which, self.model.may_recover)
         ask = RecoverWork(
             **self.of(work, item, seen),
             fence=(item.last.fence if item.last else 1) + other,
@@ -263,14 +266,24 @@ class Onward(Review):
                 self.assign(which, who, 0)
             elif item.phase == "open":
                 self.begin_it(which, who, 0) if item.live else self.admit(which, who, 0)
-            elif item.phase == "review" and item.verifier and item.verifier not in item.said:
-                self.verify(which, who, 0, 0, mine=True, passed=steps != 4)
             elif item.phase == "review":
-                self.decide(which, who if item.owner == HOST else HOST, 0, accept=steps != 6 and item.verified)
+                self.reviewed(which, who, steps)
             elif item.condition == "blocked":
                 self.go_on(which, 0)
             else:
                 self.submit_or_block(which, who, 0, mine=True, submit=steps != 5)
+
+    def reviewed(self, which: int, who: str, steps: int) -> None:
+        """Verified, then decided; or decided too early; or somebody is named first who is to verify it."""
+        _, item = self.pick(which)
+        able = [each for each in ("bob", "cid") if self.model.may_name(item, each)]
+        if item.verifier is None and able and steps in {2, 4}:
+            self.name_verifier(which, able[0], 0)
+        elif item.verifier and item.verifier not in item.said and steps != 3:
+            work = self.works()[which % len(self.works())]
+            self.says(work, item, item.verifier, passed=steps != 5)
+        else:
+            self.decide(which, who if item.owner == HOST else HOST, 0, accept=steps != 6)
 
     @precondition(lambda self: self.works())
     @rule(which=WHICH, who=WHO)
