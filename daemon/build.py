@@ -12,7 +12,7 @@ VERSION = metadata.version("firm-node")
 NOT_BUILT = [
     "profiles of agents with a model: only the profile command is there; others join by firm session bind",
     "cycles: nothing is typed into a member's terminal, so mail waits until the member asks for it",
-    "the verifier, a member that judges a submission after its checks; firm attach --type; firm doctor",
+    "firm attach --type; firm doctor",
     "Role Fabric: plans, reducer, certification",
     "staged workspaces, and archiving a worktree: a member has a worktree of its own or the project's folder",
     "ownership lanes and confinement: a ceiling is recorded in each session, and no process is held to it",

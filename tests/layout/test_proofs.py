@@ -18,7 +18,7 @@ def rows() -> dict[str, list[str]]:
     """The tests of each id."""
     found: dict[str, list[str]] = {}
     for line in PAGE.read_text().splitlines():
-        if match := re.fullmatch(r"\| ((?:I|R|RF-A)\d+) \| [^|]+\. \| (.+) \|", line):
+        if match := re.fullmatch(r"\| ((?:I|G|R|RF-A)\d+) \| [^|]+\. \| (.+) \|", line):
             assert match[1] not in found, match[1]
             found[match[1]] = re.findall(r"`([^`]+)`", match[2])
     return found
@@ -33,8 +33,8 @@ def exists(test: str) -> bool:
 
 
 def test_everything_that_must_hold_has_a_row() -> None:
-    wanted = [f"I{n}" for n in INVARIANTS] + [f"R{n}" for n in REPORTS] + [f"RF-{gate}" for gate in GATES]
-    assert list(rows()) == wanted
+    wanted = [*(f"I{n}" for n in INVARIANTS), "G1", "G2", "G3", *(f"R{n}" for n in REPORTS)]
+    assert list(rows()) == wanted + [f"RF-{gate}" for gate in GATES]
 
 
 def test_every_test_that_is_named_is_there() -> None:

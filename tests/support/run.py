@@ -100,15 +100,22 @@ async def stage(node: InProcessNode) -> Stage:
     parts = {ann.id: await scene.host(node, team)}
     for each in (bob, cid):
         parts[each.id] = await scene.joined(node, team, each)
+    return await _begun(node, team, [(each, parts[each.id]) for each in (ann, bob, cid)])
+
+
+async def again(s: Stage) -> Stage:
+    """The same people in the next run of their team."""
+    return await _begun(s.node, s.team, [(each.agent, each.membership) for each in (s.ann, s.bob, s.cid)])
+
+
+async def _begun(node: InProcessNode, team: Team, people: list[tuple[AgentMember, TeamMembership]]) -> Stage:
     run = await node.ok(CreateTeamRun(team_id=TeamRef(team.id)))
     run = await node.ok(StartTeamRun(team_run_id=run.id, expected_version=run.version))
     run = await node.ok(TakeTeamRun(team_run_id=run.id), plane=Plane.SUPERVISOR, actor=run.id)
     places = {
         p.member_run.agent_member_id: p.member_run for p in (await node.ok(ShowTeamRun(team_run_id=run.id))).members
     }
-    members = [
-        Member(who, parts[who.id], places[who.id], await session(node, run, places[who.id])) for who in (ann, bob, cid)
-    ]
+    members = [Member(who, part, places[who.id], await session(node, run, places[who.id])) for who, part in people]
     return Stage(node, team, run, *members)
 
 

@@ -39,6 +39,15 @@ class Item:
     owner: str | None = None
     last: Attempt | None = None
     receipts: int = 0
+    verifier: str | None = None
+    #: Who ever made an attempt at it; what whom said of its last submission.
+    built: set[str] = attrs.Factory(set)
+    said: dict[str, str] = attrs.Factory(dict)
+
+    @property
+    def verified(self) -> bool:
+        """Nothing is missing for an acceptance but the acceptance."""
+        return self.verifier is None or self.said.get(self.verifier) == "passed"
 
     @property
     def live(self) -> Attempt | None:
@@ -85,14 +94,22 @@ class Model:
         """No process can have it yet."""
         return item.live is None or (item.live.custody == "claimed" and not item.live.delivered)
 
-    def may_create(self) -> bool:
-        return self.state == "running"
+    def may_create(self, verifier: str | None) -> bool:
+        return self.state == "running" and verifier != HOST
+
+    def may_name(self, item: Item, who: str | None) -> bool:
+        apart = who is None or (who not in {HOST, item.owner} and who not in item.built)
+        return item.phase in UNCLOSED and apart
+
+    def may_verify(self, item: Item, who: str) -> bool:
+        return item.at("review") and item.verifier == who and who not in item.said
 
     def may_assign(self, item: Item, who: str) -> bool:
-        return self.state == "running" and item.phase == "open" and item.owner != who and self.undelivered(item)
+        free = item.phase == "open" and who not in {item.owner, item.verifier}
+        return self.state == "running" and free and self.undelivered(item)
 
     def may_claim(self, item: Item, who: str) -> bool:
-        free = item.at("open") and item.owner is None and self.ready(item)
+        free = item.at("open") and item.owner is None and item.verifier != who and self.ready(item)
         return self.state == "running" and free and not self.people[who].paused
 
     def may_release(self, item: Item, who: str) -> bool:

@@ -13,14 +13,14 @@ import attrs
 import trio
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
 
-from client.protocol.ids import WorkId
+from client.protocol.ids import MembershipId, WorkId
 from client.protocol.operation import Plane, Request
 from client.protocol.refusals import Refusal
 from client.protocol.session import AgentSession
 from client.protocol.work_asks import ShowWork
 from tests.support import ledger
 from tests.support.node import InProcessNode, in_process
-from tests.support.run import Stage, stage
+from tests.support.run import Stage, again, stage
 from tests.support.run_model import HOST, Item, Model, Person
 
 #: An answer of whatever kind, or a refusal; each rule knows which.
@@ -66,10 +66,7 @@ class Asking(RuleBasedStateMachine):
     def raise_the_curtain(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.world: World = trio.from_thread.run(type(self).begin, Path(self.folder.name) / "home")
-        self.members = {name: getattr(self.world.scene, name) for name in ("ann", "bob", "cid")}
-        self.sessions: dict[str, AgentSession] = {name: each.session for name, each in self.members.items()}
-        self.model = Model({name: Person() for name in self.members})
-        self.sup_gen = int(self.world.scene.sup_gen)
+        self.meet()
         self.some()
 
     def some(self) -> None:
@@ -81,6 +78,21 @@ class Asking(RuleBasedStateMachine):
             trio.from_thread.run_sync(self.world.ended.set)
             trio.from_thread.run(self.world.gone.wait)  # its doors and files are still its own
             self.folder.cleanup()
+
+    def next_run(self) -> None:
+        """The same people in the next run of their team, which begins as the first did; nobody is paused."""
+        scene = self.world._run(lambda: again(self.world.scene))
+        self.world = attrs.evolve(self.world, scene=scene)
+        self.meet()
+
+    def meet(self) -> None:
+        self.members = {name: getattr(self.world.scene, name) for name in ("ann", "bob", "cid")}
+        self.sessions: dict[str, AgentSession] = {name: each.session for name, each in self.members.items()}
+        self.model = Model({name: Person() for name in self.members})
+        self.sup_gen = int(self.world.scene.sup_gen)
+
+    def membership(self, who: str | None) -> MembershipId | None:
+        return self.members[who].membership.id if who else None
 
     def works(self) -> list[str]:
         return list(self.model.works)
@@ -94,8 +106,10 @@ class Asking(RuleBasedStateMachine):
         self.done[f"{self.world.asked[-1]} {'done' if may else outcome.code}"] += 1
         return may
 
-    def pick(self, number: int) -> tuple[str, Item]:
-        found = list(self.model.works.items())
+    def pick(self, number: int, rather: Callable[[Item], bool] = bool) -> tuple[str, Item]:
+        """One of the Works, of those that are meant where there is one."""
+        every = list(self.model.works.items())
+        found = [(work, item) for work, item in every if rather(item)] or every
         return found[number % len(found)]
 
     def of(self, work: str, item: Item, seen: int) -> dict[str, Any]:
@@ -120,6 +134,9 @@ class Asking(RuleBasedStateMachine):
                 item.resolution,
                 self.members[owner].membership.id if owner else None,
             )
+            assert now.verifier_id == self.membership(item.verifier)
+            said = item.said.get(item.verifier) if item.verifier else None
+            assert (shown.verdict and shown.verdict.outcome) == said
             last = shown.bindings[-1] if shown.bindings else None
             assert (last and (last.fence, last.custody)) == (item.last and (item.last.fence, item.last.custody))
             assert len(shown.receipts) == item.receipts
