@@ -11,6 +11,7 @@ from client.cli.crew import Node
 
 #: Milliseconds of one wait; nothing depends on it.
 _WAIT_MS = 60_000
+_OVER = {"completed", "cancelled"}
 
 
 def follow(node: Node, run_id: str, *, quiet: bool) -> None:
@@ -25,7 +26,7 @@ def follow(node: Node, run_id: str, *, quiet: bool) -> None:
             last = line
             say.out(line)
         left = sum(board["counts"][name] for name in ("open", "active", "review"))
-        if not left or board["run"]["state"] in {"completed", "cancelled"}:
+        if not left or board["run"]["state"] in _OVER:
             return
         node.ask("event.wait", predicate=f"team-run:{run_id}.seq>{seq}", timeout_ms=_WAIT_MS)
 
@@ -60,13 +61,16 @@ class End:
         """Once its supervisor has proven its members ended, or could not in time."""
         from client.cli.by_hand.down import SECONDS, sweep
 
-        node.wait(f"team-run:{run_id}.state=completed", SECONDS)
-        state = str(node.ask("team-run.show", team_run_id=run_id)["run"]["state"])
-        return cls(state, sweep(node))
+        def state() -> str:
+            return str(node.ask("team-run.show", team_run_id=run_id)["run"]["state"])
+
+        if state() not in _OVER:
+            node.wait(f"team-run:{run_id}.state=completed", SECONDS)
+        return cls(state(), sweep(node))
 
     @property
     def proven(self) -> bool:
-        return self.state in {"completed", "cancelled"} and not self.left
+        return self.state in _OVER and not self.left
 
     def said(self, run_id: str) -> str:
         if self.proven:

@@ -83,6 +83,18 @@ def test_send_says_whom_it_could_reach_and_what_is_missing(me: Person) -> None:
     assert me.shell.answer("message", "list")["items"] == []
 
 
+def test_send_is_refused_where_somebody_else_is_the_host(me: Person) -> None:
+    """It speaks as the Host, so who is not it is told how one is."""
+    me.writes(
+        ONE.replace('host = "me"', 'host = "ann"').replace("[[member]]", '[[member]]\nname = "ann"\n\n[[member]]', 1)
+    )
+    me.ups()
+    done = me.shell.tries("send", "bob", "hi")
+    assert (done.status, done.out) == (1, "")
+    assert "[NOT_AUTHORIZED team/" in done.err
+    assert "with the profile 'me'" in done.err
+
+
 def test_recover_lists_what_was_lost_and_takes_one_back_as_it_was_found(me: Person) -> None:
     """Without saying what was found nothing is done, and nothing is assumed."""
     work = lost(me)

@@ -14,6 +14,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from client.protocol.attempt import AdmitWork, Binding, Custody, HeartbeatWork
+from client.protocol.event import ListEvents
 from client.protocol.ids import WorkId
 from client.protocol.operation import Plane, Request
 from client.protocol.work import Work
@@ -127,6 +128,23 @@ async def test_every_call_of_its_session_renews_a_lease(node: InProcessNode, clo
             await passes(clock, TICK)
         await passes(clock, READ_FIRST)
         assert (await binding(node, work.id)).custody is Custody.ORPHANED_UNVERIFIED
+
+
+async def test_a_heartbeat_invalidates_nothing_that_somebody_looked_at(node: InProcessNode) -> None:
+    """It is no change: no event, no new version, and who goes on with a list goes on where it was."""
+    s = await stage(node)
+    work = await leased(s)
+    beat = HeartbeatWork(work_id=work.id)
+    await node.ok(beat, plane=Plane.MEMBER, actor=s.bob.session)
+    await s.work("another")
+    page, events = await node.ok(ListWorks(team_run_id=s.run.id, limit=1)), await node.ok(ListEvents())
+    before, seq = node.rows(), node.store.seq
+    for _ in range(3):
+        await node.ok(beat, plane=Plane.MEMBER, actor=s.bob.session)
+    assert (node.rows(), node.store.seq) == (before, seq)
+    assert page.next is not None
+    assert len((await node.ok(ListWorks(team_run_id=s.run.id, limit=1, cursor=page.next))).items) == 1
+    assert (await node.ok(ListEvents(cursor=events.cursor))).items == []
 
 
 async def test_what_waits_to_be_read_is_read_before_a_lease_ends(node: InProcessNode, clock: MockClock) -> None:

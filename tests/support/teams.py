@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import psutil
 
-from tests.cli.shell import Done, Shell
+from tests.cli.shell import Done, Shell, complaints
 from tests.support.repos import repo
 
 TEAM = """\
@@ -71,7 +71,7 @@ class Person:
     def ups(self, *words: str) -> dict[str, Any]:
         """``firm up --detach``, and what it says for programs."""
         done = self.shell.tries("up", "--detach", "--json", *words)
-        assert (done.status, done.err) == (0, ""), done
+        assert (done.status, complaints(done.err)) == (0, ""), done
         return done.json
 
     def downs(self, *words: str) -> Done:

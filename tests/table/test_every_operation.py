@@ -26,6 +26,7 @@ from tests.support.samples import SAMPLES, sample, well_formed
 from tests.support.samples_of_runs import ON_STAGE
 
 WRITES = [op for op in OPERATIONS if op.effect is Effect.WRITE]
+LOOKS = [op for op in OPERATIONS if op.effect in {Effect.READ, Effect.SCAN}]
 BEGINS = [op for op in OPERATIONS if op.effect not in {Effect.READ, Effect.SCAN} and op.name != "node.status"]
 #: Tables of records that change.
 KEEPERS = (
@@ -68,6 +69,17 @@ async def test_every_operation_has_an_answer(node: InProcessNode, op: Operation)
     assert type(codec.outcome(op, frame)) is op.response
     assert frame["seq"] == node.store.seq
     assert ("more" in frame) == (op.effect is Effect.STREAM)
+
+
+@pytest.mark.parametrize("op", LOOKS, ids=lambda op: str(op.name))
+async def test_what_looks_creates_nothing(node: InProcessNode, op: Operation) -> None:
+    """No row, no event, and no commit; asked twice, the same is answered."""
+    who, request = await sample(node, op.name)
+    before, seq = node.rows(), node.store.seq
+    first, again = [await node.ask(request, plane=who.plane, actor=who.actor) for _ in range(2)]
+    assert not isinstance(first, Refusal), first
+    assert again == first
+    assert (node.rows(), node.store.seq) == (before, seq)
 
 
 async def test_an_operation_that_does_not_exist_is_refused(node: InProcessNode) -> None:
