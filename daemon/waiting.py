@@ -69,16 +69,14 @@ async def wait(store: Store, relay: Relay, call: Call, ask: WaitForEvent) -> Wai
     def look() -> _Seen | Refusal:
         return store.look(lambda tx: _look(tx, call, predicate, topic, after))
 
-    found: _Seen | Refusal | None = None
     with trio.move_on_after(ask.timeout_ms / 1000):
-        while found is None:
+        while True:
             with relay.next(topic) as changed:
-                seen = look()
-                if isinstance(seen, Refusal) or seen.true:
-                    found = seen
-                else:
-                    await changed.wait()
-    seen = found or look()  # where the time was up: the last commit may have come together with it
+                found = look()
+                if isinstance(found, Refusal) or found.true:
+                    break
+                await changed.wait()
+    seen = look()  # also where the time was up: the last commit may have come together with it
     if isinstance(seen, Refusal):
         return seen
     quarantine.set_aside(store, seen.unreadable, at=now())
