@@ -9,14 +9,22 @@ import select
 
 from benchmarks.client import Client
 
+#: Milliseconds before the daemon is looked for again, doubled each time, as our worker does; and when it is given up.
+_FIRST, _LATER, _PATIENCE = 50, 5_000, 60_000
+
 
 def main() -> None:
     capability, path, run = (os.environ[f"FIRM_{name}"] for name in ("CAPABILITY", "SOCKET", "TEAM_RUN_ID"))
-    while True:
+    away = 0
+    while away < _PATIENCE:
         try:
-            _wait(Client(path, capability=capability), run)
-        except (OSError, AssertionError):  # the daemon is away; it is looked for as the worker does
-            select.poll().poll(50)
+            client = Client(path, capability=capability)
+            away = 0
+            _wait(client, run)
+        except (OSError, AssertionError):  # it is away
+            delay = min(max(away, _FIRST), _LATER)
+            select.poll().poll(delay)
+            away += delay
 
 
 def _wait(client: Client, run: str) -> None:

@@ -21,10 +21,9 @@ from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
 from daemon.operations import launch
 from daemon.operations.launch import Told
-from daemon.outside import start_ticks
 from daemon.peer import Process
 from daemon.relay import Relay
-from providers.process import has_execd
+from providers.process import has_execd, start_ticks_of
 from store.database import Store
 from store.effect import EFFECTS
 from store.tx import Tx
@@ -80,7 +79,7 @@ class Launches:
         effect = await self._started(effect_id)
         if effect is None:
             return _denied("no launch of this id is under way")
-        seen = start_ticks(process.pid)
+        seen = start_ticks_of(process.pid)
         if process.ended or (process.pid, seen) != (effect.pid, effect.start_ticks):
             return _denied("this is not the process that was started for it")
         return await self.store.write(lambda tx: launch.admit(tx, self.call(), effect.id, self.environment))
@@ -116,7 +115,7 @@ async def _became(effect: RuntimeEffect) -> bool:
     for _ in range(_LOOKS):
         if has_execd(effect.pid, effect.start_ticks):
             return True
-        if start_ticks(effect.pid) != effect.start_ticks:
+        if start_ticks_of(effect.pid) != effect.start_ticks:
             return False
         await trio.sleep(_LOOK)
     return False

@@ -22,8 +22,8 @@ from daemon.call import Call
 from daemon.dispatch import Dispatcher
 from daemon.inside import Inside
 from daemon.operations import attempt, mail, session
-from daemon.outside import boot_id, start_ticks
 from daemon.relay import Relay
+from providers.process import boot_id, start_ticks_of
 from store import attempt as attempts
 from store import message as messages
 from store import quarantine
@@ -223,7 +223,7 @@ async def _ended(found: AgentSession) -> str:
         return "its process had ended"
     try:
         # Only now: the pidfd holds whoever has the pid, the ticks say whether that is the one that was bound.
-        if start_ticks(found.pid) != found.start_ticks:
+        if start_ticks_of(found.pid) != found.start_ticks:
             return "its process had ended"
         await trio.lowlevel.wait_readable(fd)
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,6 +17,7 @@ from client.protocol.shape import one_line
 from client.protocol.team import CreateTeam
 from daemon.operations.project import FolderFacts
 from daemon.operations.session import ProcessFacts
+from providers.process import boot_id, start_ticks_of
 
 _GIT_SECONDS = 5
 
@@ -51,24 +51,6 @@ def _git_dir(root: Path) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-
-
-@functools.cache
-def boot_id() -> str:
-    """Which start of this machine it is."""
-    return _BOOT_ID.read_text("ascii").strip()
-
-
-def start_ticks(pid: int) -> int | None:
-    """When a process began, in clock ticks of this boot; with its pid that names it. None when it has ended."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    return int(stat.rpartition(b")")[2].split()[19])
-
-
 def _owner(pid: int) -> int | None:
     try:
         return Path(f"/proc/{pid}").stat().st_uid
@@ -82,7 +64,7 @@ async def look_at_process(pid: int) -> ProcessFacts | Refusal:  # noqa: ASYNC124
         held = os.pidfd_open(pid)  # while it is held the pid cannot mean another; a thread has none
     except OSError:
         return _unproven(pid, "no such process runs")
-    ticks, owner = start_ticks(pid), _owner(pid)
+    ticks, owner = start_ticks_of(pid), _owner(pid)
     os.close(held)
     if owner != os.geteuid() or pid == os.getpid() or ticks is None:
         return _unproven(pid, "it is not a process of yours that runs, or it is this daemon")

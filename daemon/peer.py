@@ -25,6 +25,7 @@ from client.protocol.hello import PROTOCOL, Hello, same
 from client.protocol.ids import AgentMemberId, SessionGen, SessionId, TeamRunId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
+from providers.process import stat
 
 _SO_PEERPIDFD = 77  # Linux 6.5; not yet in the socket module
 _SESSION_MARKS = (b"FIRM_MEMBER_RUN_ID=", b"FIRM_SESSION=")
@@ -145,11 +146,13 @@ def ancestors(pid: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     youngest: float = math.inf
     while pid > 1 and len(found) < _DEPTH:
-        seen = _stat(pid)
-        if seen is None or seen.born > youngest:  # one that is younger than its child got the number of an ended one
+        seen = stat(pid)
+        if (
+            seen is None or seen.start_ticks > youngest
+        ):  # one that is younger than its child got the number of an ended one
             break
-        found.append((pid, seen.born))
-        pid, youngest = seen.parent, seen.born
+        found.append((pid, seen.start_ticks))
+        pid, youngest = seen.parent, seen.start_ticks
     return found
 
 
@@ -163,10 +166,12 @@ def session_sign(pid: int, daemon: int) -> str:
             return ""
         if _marked(at):
             return f"process {at} carries the mark of a session"
-        found = _stat(at)
-        if found is None or found.born > born:  # one that is younger than its child got the number of an ended one
+        found = stat(at)
+        if (
+            found is None or found.start_ticks > born
+        ):  # one that is younger than its child got the number of an ended one
             return f"process {at} ended while it was looked at"
-        at, born = found.parent, found.born
+        at, born = found.parent, found.start_ticks
     return f"process {pid} has more than {_DEPTH} ancestors"
 
 
@@ -177,23 +182,6 @@ def _marked(pid: int) -> bool:
     except OSError:
         return False
     return any(entry.startswith(_SESSION_MARKS) for entry in environ.split(b"\0"))
-
-
-@attrs.frozen
-class _Stat:
-    """``born`` in clock ticks since the machine started."""
-
-    parent: int
-    born: int
-
-
-def _stat(pid: int) -> _Stat | None:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    fields = stat.rpartition(b")")[2].split()  # the name before it may be anything
-    return _Stat(parent=int(fields[1]), born=int(fields[19]))
 
 
 def _denied(lifted_by: str) -> Refusal:

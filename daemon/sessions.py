@@ -12,8 +12,8 @@ from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession
 from daemon.operations.quarantine import unreadable
-from daemon.outside import boot_id
 from daemon.peer import Peer
+from providers.process import boot_id
 from store import session as sessions
 from store.database import Store
 from store.membership import MEMBERSHIPS

@@ -79,9 +79,8 @@ async def wait(store: Store, relay: Relay, call: Call, ask: WaitForEvent) -> Wai
             with relay.next(topic) as changed:
                 if (found := store.look(functools.partial(look, late=False))) is None:
                     await changed.wait()
-    seen = found or store.look(
-        functools.partial(look, late=True)
-    )  # the last commit may have come together with the end of the time
+    # The last commit may have come together with the end of the time.
+    seen = found or store.look(functools.partial(look, late=True))
     assert seen is not None, "late, there is always something to say"
     if isinstance(seen, Refusal):
         return seen

@@ -23,6 +23,7 @@ from client.worker.claims import claim_one
 from client.worker.evidence import Evidence, Obstacle, base_of, gather
 from client.worker.identity import Me, delivered
 from client.worker.link import Link, told
+from client.worker.news import news
 from client.worker.program import Ended, NotStarted, Program, choose, run
 from client.worker.settings import Settings, of_program
 
@@ -70,7 +71,9 @@ class Worker:
                     self._tell(refused)
                     await trio.sleep(_AGAIN)
                     continue
-                await self._wait_for_news(seq)
+                if (refused := await news(self.link, self.me, seq)) is not None:
+                    self._tell(refused)
+                    await trio.sleep(_AGAIN)
 
     def interrupt(self) -> None:
         """End the program that runs; its Work is then blocked."""
@@ -79,20 +82,6 @@ class Worker:
             return
         self._interrupted = True
         self._running.cancel()
-
-    async def _wait_for_news(self, seq: int) -> None:
-        """Until the run changed in more than the processes of others: of a run that starts, each would wake all."""
-        cursor = ""
-        while True:
-            asked = WaitForEvent(predicate=f"team-run:{self.me.run_id}.seq>{seq}", cursor=cursor)
-            waited = await self.link.ask(asked)
-            if isinstance(waited, Refusal):
-                self._tell(waited)
-                await trio.sleep(_AGAIN)
-                return
-            if not waited.events or not all(_of_others(each.stream, self.me) for each in waited.events):
-                return  # without events it was true before it was asked: nobody knows by what
-            seq, cursor = waited.events[-1].seq, waited.cursor
 
     async def _wait(self, predicate: str) -> None:
         waited = await self.link.ask(WaitForEvent(predicate=predicate, limit=0))
@@ -262,9 +251,3 @@ class Worker:
 def _key(verb: str, work: Work, fence: int) -> str:
     """Of what is asked, not of who asks: whoever asks the same for this attempt gets the same answer."""
     return f"worker {verb} {work.id} {work.version} {fence}"
-
-
-def _of_others(stream: str, me: Me) -> bool:
-    """Whether a change of that record is one of other members' processes, which says nothing of any Work."""
-    noun, _, record_id = stream.partition("/")
-    return noun in {"capability", "effect"} or (noun == "session" and record_id != me.session_id)

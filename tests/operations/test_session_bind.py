@@ -26,7 +26,7 @@ from client.protocol.session import (
 )
 from client.protocol.team_run import CreateTeamRun, ShowTeamRun, StartTeamRun
 from client.protocol.work_asks import ShowWork
-from daemon.outside import boot_id, start_ticks
+from providers.process import boot_id, start_ticks_of
 from tests.support import refusals, scene
 from tests.support.node import InProcessNode
 from tests.support.refusals import refused_while_spoilt
@@ -71,7 +71,7 @@ async def test_session_bind_ok(node: InProcessNode, living: Process) -> None:
         driver=Driver.USER_DRIVEN,
         process=Liveness.LIVE,
         pid=living.pid,
-        start_ticks=start_ticks(living.pid) or 0,
+        start_ticks=start_ticks_of(living.pid) or 0,
         boot_id=boot_id(),
         native_session="",
         created_at=made.created_at,

@@ -26,7 +26,7 @@ from client.protocol.session import (
 from client.protocol.team_run import DrainTeamRun, MemberRun, ShowTeamRun, StartTeamRun, TeamRun
 from daemon.inside import Inside
 from daemon.operations.session import ProcessFacts
-from daemon.outside import boot_id, start_ticks
+from providers.process import boot_id, start_ticks_of
 from tests.support import refusals
 from tests.support.node import InProcessNode
 from tests.support.run import Stage
@@ -151,7 +151,7 @@ class Shown:
 
 def this_process() -> ProcessFacts:
     """The process of the test itself."""
-    ticks = start_ticks(os.getpid())
+    ticks = start_ticks_of(os.getpid())
     assert ticks is not None
     return ProcessFacts(os.getpid(), ticks, boot_id())
 

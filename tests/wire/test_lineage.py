@@ -17,6 +17,7 @@ from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from daemon import peer
 from daemon.peer import Known, Peer, Process, resolve, session_sign
+from providers.process import Stat, stat
 
 KEY = "5a" * 32
 #: Prints a line once it stands, and lives until its stdin ends.
@@ -91,15 +92,14 @@ def test_a_process_that_has_ended_is_no_one() -> None:
 def test_an_ancestor_that_is_younger_than_its_child_is_a_stranger(monkeypatch: pytest.MonkeyPatch) -> None:
     """A parent ended while we looked, and its number was given to another process."""
     with standing() as (pid, _), standing() as (stranger, _):
-        real = peer._stat
 
-        def reused(of: int) -> peer._Stat | None:
-            found = real(of)
+        def reused(of: int) -> Stat | None:
+            found = stat(of)
             assert found is not None
-            born = found.born - 1 if of == pid else found.born
-            return attrs.evolve(found, parent=stranger if of == pid else found.parent, born=born)
+            born = found.start_ticks - 1 if of == pid else found.start_ticks
+            return attrs.evolve(found, parent=stranger if of == pid else found.parent, start_ticks=born)
 
-        monkeypatch.setattr(peer, "_stat", reused)
+        monkeypatch.setattr(peer, "stat", reused)
         assert f"process {stranger} ended" in session_sign(pid, NO_DAEMON)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -15,8 +14,7 @@ from client.protocol.operation import R, Request
 from client.protocol.refusals import Refusal
 from client.worker.identity import Me
 from client.worker.link import Link
-from client.worker.serve import Worker
-from client.worker.settings import read
+from client.worker.news import news
 
 ME = Me(
     name="bob",
@@ -48,25 +46,24 @@ class Answering(Link):
         return answer  # type: ignore[no-any-return]
 
 
-async def waits(tmp_path: Path, *answers: Waited) -> list[WaitForEvent]:
+async def waits(*answers: Waited) -> list[WaitForEvent]:
     """What a worker asked until it went on; all the answers were taken."""
     said: list[str] = []
     link = Answering("", "", said.append, answers=list(answers))
-    own = {"FIRM_SOCKET": "/s", "FIRM_CAPABILITY": "c", "FIRM_MEMBER_RUN_ID": "m", "HOME": str(tmp_path)}
-    await Worker(link, ME, read(own), said.append)._wait_for_news(7)
+    assert await news(link, ME, 7) is None
     assert (link.answers, said) == ([], [])
     return link.asked
 
 
 @pytest.mark.parametrize("stream", ["work/w", "binding/b", "member-run/m", "team-run/r", "session/own", "message/m"])
-async def test_what_may_be_about_a_work_or_itself_wakes_it(tmp_path: Path, stream: str) -> None:
-    (asked,) = await waits(tmp_path, changed(8, "session/other", stream))
+async def test_what_may_be_about_a_work_or_itself_wakes_it(stream: str) -> None:
+    (asked,) = await waits(changed(8, "session/other", stream))
     assert (asked.predicate, asked.cursor) == ("team-run:r.seq>7", "")
 
 
-async def test_processes_of_others_do_not_and_no_event_is_missed(tmp_path: Path) -> None:
+async def test_processes_of_others_do_not_and_no_event_is_missed() -> None:
     quiet = changed(9, "session/other", "effect/e", "capability/c")
-    asked = await waits(tmp_path, quiet, changed(11, "session/other"), changed(12, "work/w"))
+    asked = await waits(quiet, changed(11, "session/other"), changed(12, "work/w"))
     assert [(each.predicate, each.cursor) for each in asked] == [
         ("team-run:r.seq>7", ""),
         ("team-run:r.seq>9", "after 9"),
@@ -74,6 +71,6 @@ async def test_processes_of_others_do_not_and_no_event_is_missed(tmp_path: Path)
     ]
 
 
-async def test_what_was_true_before_it_was_asked_wakes_it(tmp_path: Path) -> None:
+async def test_what_was_true_before_it_was_asked_wakes_it() -> None:
     """Then no events are told, and nobody knows what they were."""
-    assert len(await waits(tmp_path, changed(8))) == 1
+    assert len(await waits(changed(8))) == 1
