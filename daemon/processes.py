@@ -18,6 +18,7 @@ from client.protocol.refusals import Refusal
 from providers import launcher
 from providers.profiles import PROFILES
 from providers.tmux.provider import Tmux
+from providers.tmux.server import scope
 from supervisor.checks import Checks
 from supervisor.desk import Means
 from supervisor.workspaces import Workspaces, plan
@@ -45,7 +46,7 @@ def means(
     ``crash`` ends the process at a named boundary, for tests. ``checks`` tells the checks of a supervisor that runs
     apart from those of the daemon.
     """
-    tmux, workspaces = Tmux(folder), Workspaces()
+    tmux, workspaces = Tmux(folder, scope=scope(own)), Workspaces()
     words = (sys.executable, "-I", "-S", str(Path(launcher.__file__).resolve()), str(socket))
     return Means(
         provider=tmux,

@@ -100,7 +100,7 @@ class Desk:
         failed = self.failures.get(seat.member_run_id, 0)
         if failed:
             await trio.sleep(_BACK_OFF * 2**failed)
-        if not await self._cleared(seat):
+        if not await _cleared(self.means, seat):
             await trio.sleep(_AGAIN)
             return
         session = await self._session(seat)
@@ -121,18 +121,6 @@ class Desk:
             self._failed(seat)
             return
         await self._launch(seat, session, effect)
-
-    async def _cleared(self, seat: Seat) -> bool:
-        """Whether nothing of the former launch is left. Whoever followed it may have died before it had ended that."""
-        former = handle_of(seat.launch) if seat.launch is not None else None
-        if former is None:
-            return True
-        await self.means.ready()
-        stopped = await self.means.provider.stop(former)
-        if not isinstance(stopped, Unreachable) and not stopped.left:
-            return True
-        log.warning("%s waits for the end of launch=%s: %s", seat.agent_name, former.launch_id, stopped)
-        return False
 
     async def _session(self, seat: Seat) -> AgentSession | None:
         """The session to launch for: the one that never had a process, or the next one."""
@@ -306,6 +294,19 @@ class Desk:
         count = self.failures[seat.member_run_id] = self.failures.get(seat.member_run_id, 0) + 1
         if count >= MOST_FAILURES:
             log.warning("%s is not started again after %d failures in a row", seat.agent_name, count)
+
+
+async def _cleared(means: Means, seat: Seat) -> bool:
+    """Whether nothing of the former launch is left. Whoever followed it may have died before it had ended that."""
+    former = handle_of(seat.launch) if seat.launch is not None else None
+    if former is None:
+        return True
+    await means.ready()
+    stopped = await means.provider.stop(former)
+    if not isinstance(stopped, Unreachable) and not stopped.left:
+        return True
+    log.warning("%s waits for the end of launch=%s: %s", seat.agent_name, former.launch_id, stopped)
+    return False
 
 
 def handle_of(launch: RuntimeEffect) -> Handle | None:

@@ -18,7 +18,7 @@ from providers.screen import type_into
 from providers.tmux import launching
 from providers.tmux.keyboard import PaneKeyboard
 from providers.tmux.listing import Row, look
-from providers.tmux.server import Places, Server, locked, no_place, open_server
+from providers.tmux.server import Places, Scope, Server, locked, no_place, open_server
 
 _STATUS_WITHIN = 1.0
 _ASK_AGAIN = 0.02
@@ -41,8 +41,8 @@ class Tmux:
     this object to close: ``close`` ends the server itself and every terminal in it.
     """
 
-    def __init__(self, folder: Path, *, patience: float = 5.0) -> None:
-        self._places = Places(folder=folder)
+    def __init__(self, folder: Path, *, patience: float = 5.0, scope: Scope | None = None) -> None:
+        self._places = Places(folder=folder, scope=scope)
         self._patience = patience
         self._server: Server | None = None
         self._writers: defaultdict[str, trio.Lock] = defaultdict(trio.Lock)
