@@ -253,9 +253,10 @@ class Desk:
         """Nothing can be looked up. A process that has ended shows it by itself; any other is looked for again."""
         handle = handle_of(launch)
         if handle is not None:
-            with trio.move_on_after(_AGAIN):
+            with trio.move_on_after(_AGAIN) as waited:
                 await self.means.provider.ended(handle)
-                await self._report(session, SessionCause.LOST, f"lost: its process has ended; {seen.detail}")
+            if not waited.cancelled_caught:
+                await self._gone(session, launch)
                 return
         log.warning("cannot look for session=%s: %s", session.id, seen.detail)
         await trio.sleep(_AGAIN)

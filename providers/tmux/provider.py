@@ -102,28 +102,27 @@ class Tmux:
         if server is None:
             return _NOT_OPEN
         first = Process(handle.pid, handle.start_ticks if handle.boot_id == boot_id() else -1)
-        if handle.boot_id == boot_id() and await self._outlived(server, handle):
+        lived = server.process.lives()
+        if handle.boot_id == boot_id() and (not lived or await self._elsewhere(server, handle)):
             left = await launching.end_left(handle.launch_id, first)
         else:
             left = await launching.end_launch(server, handle.launch_id, first)
         if isinstance(left, Unreachable):
             return left
-        if not server.process.lives():
+        if not lived:
             return Stopped(left=left)  # it took its terminals along
         # That there is no such session is no error here: what counts is what is seen after.
         said = await server.ask("kill-session", "-t", f"={handle.launch_id}")
         seen = said if isinstance(said, Unreachable) else await look(server)
         if isinstance(seen, Unreachable):
-            return seen
+            return seen if server.process.lives() else await self.stop(handle)  # it died meanwhile
         if handle.launch_id in seen:
             return Unreachable(detail=f"tmux still has the terminal of {handle.launch_id}")
         self._writers.pop(handle.launch_id, None)
         return Stopped(left=left)
 
-    async def _outlived(self, server: Server, handle: Handle) -> bool:
-        """Whether the server that had this terminal has died: the one of now has none, or is none any more."""
-        if not server.process.lives():
-            return True
+    async def _elsewhere(self, server: Server, handle: Handle) -> bool:
+        """Whether it was another server that had this terminal."""
         seen = await look(server)
         return not isinstance(seen, Unreachable) and handle.launch_id not in seen
 
