@@ -19,6 +19,7 @@ from client.protocol.board import Seat
 from client.protocol.refusals import Code, Refusal
 from providers import launcher, profiles
 from providers.tmux.provider import Tmux
+from providers.tmux.server import scope
 from supervisor.checks import Checks
 from supervisor.desk import Means
 from supervisor.workspaces import Workspaces, plan
@@ -50,7 +51,7 @@ def means(
     """
     for wrong in profiles.add(_profiles(own)):
         log.warning("a profile cannot be used: %s", wrong)
-    tmux, workspaces = Tmux(folder, crash=crash), Workspaces()
+    tmux, workspaces = Tmux(folder, scope=scope(own), crash=crash), Workspaces()
     words = (sys.executable, "-I", "-S")
     source, compiled = Path(launcher.__file__).resolve(), Path(cache_from_source(launcher.__file__)).resolve()
     return Means(

@@ -264,9 +264,10 @@ class Desk:
         """Nothing can be looked up. A process that has ended shows it by itself; any other is looked for again."""
         handle = handle_of(launch)
         if handle is not None:
-            with trio.move_on_after(_AGAIN):
+            with trio.move_on_after(_AGAIN) as waited:
                 await over(handle)
-                await self._report(session, SessionCause.LOST, f"lost: its process has ended; {seen.detail}")
+            if not waited.cancelled_caught:
+                await self._gone(session, launch)
                 return
         log.warning("cannot look for session=%s: %s", session.id, seen.detail)
         await trio.sleep(_AGAIN)
@@ -307,6 +308,19 @@ class Desk:
             log.warning("%s is not started again after %d failures in a row", seat.agent_name, count)
 
 
+async def _cleared(means: Means, seat: Seat) -> bool:
+    """Whether nothing of the former launch is left. Whoever followed it may have died before it had ended that."""
+    former = handle_of(seat.launch) if seat.launch is not None else None
+    if former is None:
+        return True
+    await means.ready()
+    stopped = await means.provider.stop(former)
+    if not isinstance(stopped, Unreachable) and not stopped.left:
+        return True
+    log.warning("%s waits for the end of launch=%s: %s", seat.agent_name, former.launch_id, stopped)
+    return False
+
+
 def handle_of(launch: RuntimeEffect) -> Handle | None:
     if not launch.pid:
         return None
@@ -328,16 +342,3 @@ def _how(ended: Exit) -> str:
     if ended.signal is not None:
         return f"ended by signal {ended.signal}"
     return "ended, its status is unknown" if ended.status is None else f"ended with status {ended.status}"
-
-
-async def _cleared(means: Means, seat: Seat) -> bool:
-    """Whether nothing of the former launch is left. Whoever followed it may have died before it had ended that."""
-    former = handle_of(seat.launch) if seat.launch is not None else None
-    if former is None:
-        return True
-    await means.ready()
-    stopped = await means.provider.stop(former)
-    if not isinstance(stopped, Unreachable) and not stopped.left:
-        return True
-    log.warning("%s waits for the end of launch=%s: %s", seat.agent_name, former.launch_id, stopped)
-    return False

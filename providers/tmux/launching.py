@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -31,7 +32,9 @@ async def start(server: Server, launch: Launch) -> Handle | NotStarted:
     assert LAUNCH_ID.fullmatch(launch.launch_id), "a launch id is lower-case letters and digits"
     assert len(launch.argv) > 1, "one word alone would be run by a shell"
     assert launch.argv[0].startswith("/"), "a program is named by its whole path"
-    if not await _is_folder(launch.cwd):
+    if (there := await _is_folder(launch.cwd, server.patience)) is None:
+        return unreachable(_silent(launch.cwd))
+    if not there:
         seen: Mapping[str, Row] | Unreachable = await look(server)  # its terminal may outlive its folder
         if isinstance(seen, Unreachable):
             return unreachable(seen)
@@ -39,7 +42,7 @@ async def start(server: Server, launch: Launch) -> Handle | NotStarted:
         return _missing(launch) if row is None else await _read_back(server, row, launch)
     made = await server.ask(*_new_session(launch), ";", *WORDS, cwd=launch.cwd)
     if isinstance(made, Unreachable):
-        return unreachable(made) if await _is_folder(launch.cwd) else _missing(launch)
+        return unreachable(made) if await _is_folder(launch.cwd, server.patience) is not False else _missing(launch)
     # What failed was not followed by its listing. It may be there already: tmux makes no second one of that name.
     seen = await look(server) if made.status else seen_in(made, server)
     if isinstance(seen, Unreachable):
@@ -65,7 +68,10 @@ async def _read_back(server: Server, row: Row, launch: Launch) -> Handle | NotSt
         await server.ask("kill-session", "-t", f"={row.launch_id}")
         return NotStarted(why=Why.ENDED_AT_ONCE, detail=shown)
     await _left_tmux(server, row.pid)
-    if not await trio.to_thread.run_sync(_stands_in, row.pid, launch.cwd, abandon_on_cancel=True):
+    stands = await _in_time(server.patience, functools.partial(_stands_in, row.pid, launch.cwd))
+    if stands is None:
+        return unreachable(_silent(launch.cwd))
+    if not stands:
         # tmux takes another folder, without a word, when the one it was given has gone.
         await end_launch(server, row.launch_id, Process(row.pid, found.start_ticks))
         await server.ask("kill-session", "-t", f"={row.launch_id}")
@@ -79,8 +85,20 @@ async def _read_back(server: Server, row: Row, launch: Launch) -> Handle | NotSt
     return handle_of(attrs.evolve(row, start_ticks=found.start_ticks))
 
 
-async def _is_folder(path: str) -> bool:
-    return await trio.to_thread.run_sync(Path(path).is_dir, abandon_on_cancel=True)
+async def _is_folder(path: str, patience: float) -> bool | None:
+    """None when its file system does not answer in time."""
+    return await _in_time(patience, Path(path).is_dir)
+
+
+async def _in_time(patience: float, look: Callable[[], bool]) -> bool | None:
+    """A thread that hangs in the kernel is left to itself: looking at a folder of a server that is gone never ends."""
+    with trio.move_on_after(patience):
+        return await trio.to_thread.run_sync(look, abandon_on_cancel=True)
+    return None
+
+
+def _silent(path: str) -> Unreachable:
+    return Unreachable(detail=f"the file system of {path!r} does not answer")
 
 
 async def _left_tmux(server: Server, pid: int) -> None:

@@ -19,7 +19,7 @@ from providers.screen import last_lines, type_into
 from providers.tmux import alerts, launching
 from providers.tmux.keyboard import PaneKeyboard, no_crash
 from providers.tmux.listing import Row, look, look_closely
-from providers.tmux.server import Places, Server, locked, no_place, open_server
+from providers.tmux.server import Places, Scope, Server, locked, no_place, open_server
 from providers.together import Together
 
 _STATUS_WITHIN = 1.0
@@ -43,8 +43,15 @@ class Tmux:
     this object to close: ``close`` ends the server itself and every terminal in it.
     """
 
-    def __init__(self, folder: Path, *, patience: float = 5.0, crash: Callable[[str], None] = no_crash) -> None:
-        self._places = Places(folder=folder)
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        patience: float = 5.0,
+        scope: Scope | None = None,
+        crash: Callable[[str], None] = no_crash,
+    ) -> None:
+        self._places = Places(folder=folder, scope=scope)
         self._crash = crash  # ends this process at a boundary of a delivery, for tests
         self._patience = patience
         self._server: Server | None = None
@@ -108,19 +115,20 @@ class Tmux:
         if server is None:
             return _NOT_OPEN
         first = Process(handle.pid, handle.start_ticks if handle.boot_id == boot_id() else -1)
-        if handle.boot_id == boot_id() and await _outlived(server, handle):
+        lived = server.process.lives()
+        if handle.boot_id == boot_id() and (not lived or await _elsewhere(server, handle)):
             left = await launching.end_left(handle.launch_id, first)
         else:
             left = await launching.end_launch(server, handle.launch_id, first)
         if isinstance(left, Unreachable):
             return left
-        if not server.process.lives():
+        if not lived:
             return Stopped(left=left)  # it took its terminals along
         # That there is no such session is no error here: what counts is what is seen after.
         said = await server.ask("kill-session", "-t", f"={handle.launch_id}")
         seen = said if isinstance(said, Unreachable) else await self._looking.ask()
         if isinstance(seen, Unreachable):
-            return seen
+            return seen if server.process.lives() else await self.stop(handle)  # it died meanwhile
         if handle.launch_id in seen:
             return Unreachable(detail=f"tmux still has the terminal of {handle.launch_id}")
         self._writers.pop(handle.launch_id, None)
@@ -187,10 +195,8 @@ def _ended(row: Row, screen: str) -> Exit | None:
     return Exit(status=row.status, signal=row.signal, screen=screen) if row.dead else None
 
 
-async def _outlived(server: Server, handle: Handle) -> bool:
-    """Whether the server that had this terminal has died: the one of now has none, or is none any more."""
-    if not server.process.lives():
-        return True
+async def _elsewhere(server: Server, handle: Handle) -> bool:
+    """Whether it was another server that had this terminal."""
     seen = await look(server)
     return not isinstance(seen, Unreachable) and handle.launch_id not in seen
 

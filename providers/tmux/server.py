@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -52,6 +53,8 @@ bind-key -T prefix d detach-client
 bind-key -T prefix [ copy-mode
 """
 
+log = logging.getLogger(__name__)
+
 _WRAPPER = Path(__file__).with_name("wrapper.py")
 _TRY_AGAIN = 0.01
 _OTHERS = 0o077
@@ -63,10 +66,28 @@ def environment() -> dict[str, str]:
 
 
 @attrs.frozen(kw_only=True)
+class Scope:
+    """What starts a command in a scope of the user manager's: the words before it, and what those need to be told."""
+
+    words: tuple[str, ...]
+    told: Mapping[str, str]
+
+
+def scope(own: Mapping[str, str]) -> Scope | None:
+    """Where a unit of a user manager starts us (``own`` is its environment): a scope that is no part of that unit."""
+    found = shutil.which("systemd-run", path=environment()["PATH"])
+    if found is None or "INVOCATION_ID" not in own or "XDG_RUNTIME_DIR" not in own:
+        return None
+    asked = ("--user", "--scope", "--quiet", "--collect", "--description=firm: terminals", "--property=Delegate=yes")
+    return Scope(words=(found, *asked, "--"), told={"XDG_RUNTIME_DIR": own["XDG_RUNTIME_DIR"]})
+
+
+@attrs.frozen(kw_only=True)
 class Places:
     """Where a server's files are: its socket, what it recorded of itself, its configuration, the starters' lock."""
 
     folder: Path
+    scope: Scope | None = None  # in which a server is started
 
     @property
     def socket(self) -> Path:
@@ -241,18 +262,23 @@ async def _begin(places: Places, tmux: str, lock: int) -> Process | Unreachable:
     places.record.unlink(missing_ok=True)
     places.config.write_text(_CONFIG)
     places.config.chmod(0o600)
-    words = [str(places.folder), str(places.socket), str(places.config), tmux, str(lock)]
-    done = await trio.run_process(
-        [sys.executable, "-I", "-S", str(_WRAPPER), *words],
-        stdin=subprocess.DEVNULL,
-        capture_stderr=True,
-        check=False,
-        env=environment(),
-        cwd="/",
-        pass_fds=(lock,),
-        start_new_session=True,
-    )
-    found = places.recorded()
-    if done.returncode or found is None:
-        return Unreachable(detail=f"the tmux server did not start: {done.stderr.decode('utf-8', 'replace').strip()}")
-    return found
+    words = [sys.executable, "-I", "-S", str(_WRAPPER), str(places.folder), str(places.socket), str(places.config)]
+    said = ""
+    # A user manager that gives no scope is no reason to start nothing. Whatever did start has recorded itself.
+    for each in (places.scope, None) if places.scope else (None,):
+        done = await trio.run_process(
+            [*(each.words if each else ()), *words, tmux, str(lock)],
+            stdin=subprocess.DEVNULL,
+            capture_stderr=True,
+            check=False,
+            env={**environment(), **(each.told if each else {})},
+            cwd="/",
+            pass_fds=(lock,),
+            start_new_session=True,
+        )
+        if (found := places.recorded()) is not None and not done.returncode:
+            return found
+        said = done.stderr.decode("utf-8", "replace").strip()
+        if each is not None:
+            log.warning("no scope for the tmux server, it starts without one: %s", said)
+    return Unreachable(detail=f"the tmux server did not start: {said}")

@@ -39,6 +39,8 @@ def become(folder: str, socket: str, config: str, tmux: str, lock: int) -> None:
         raise OSError(ctypes.get_errno(), "cannot become a subreaper")
     record(Path(folder))
     os.set_inheritable(lock, False)  # noqa: FBT003 — positional only
+    for name in ("XDG_RUNTIME_DIR", "INVOCATION_ID"):  # of a scope; a terminal is told none of it
+        os.environ.pop(name, None)
     # Python ignores these two, and what is ignored stays so for everything below.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)

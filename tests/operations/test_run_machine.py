@@ -55,6 +55,7 @@ class Sessions(Onward):
             ("idle", "exited"): "cold",
             ("idle", "lost"): "recovery_required",
             ("idle", "cycle_started"): "active",
+            ("idle", "degraded"): "idle",
             ("active", "cycle_ended"): "idle",
             ("active", "exited"): "recovery_required",
             ("active", "lost"): "recovery_required",

@@ -25,6 +25,7 @@ from providers.tmux.server import ALLOWED, SOCKET_BYTES, Said
 from tests.support.terminals import (
     QUICK,
     STRAY,
+    launch,
     left_over,
     python,
     shell,
@@ -185,8 +186,10 @@ async def test_a_server_that_is_killed_is_noticed_and_is_no_answer_about_process
 
 @pytest.mark.parametrize("again", [False, True], ids=["before the next server", "below the next server"])
 async def test_what_a_dead_server_left_is_found_by_its_mark(tmux: Tmux, tmp_path: Path, *, again: bool) -> None:
-    """It hangs below somebody else by then."""
-    handle = await started(tmux, python(tmp_path, STRAY, str(tmp_path / "pid"), "stubborn"))
+    """It hangs below somebody else by then. What carried that mark before the launch began is somebody's own."""
+    older = subprocess.Popen(["sleep", "60"], env={"FIRM_LAUNCH_ID": "ab02"})  # noqa: ASYNC220 — done in no time
+    words = (sys.executable, "-I", "-S", "-c", STRAY, str(tmp_path / "pid"), "stubborn")
+    handle = await started(tmux, launch(tmp_path, *words, launch_id="ab02"))
     beside = await started(tmux, python(tmp_path, STRAY, str(tmp_path / "other"), "meek"))
     stray, other = await written(tmp_path / "pid"), await written(tmp_path / "other")
     os.kill(server_of(tmux).pid, signal.SIGKILL)
@@ -196,7 +199,9 @@ async def test_what_a_dead_server_left_is_found_by_its_mark(tmux: Tmux, tmp_path
         assert isinstance(await tmux.open(), Opened)
     assert stray.lives()
     assert await tmux.stop(handle) == Stopped(left=())
-    assert (stray.lives(), other.lives()) == (False, True)
+    assert (stray.lives(), other.lives(), older.poll()) == (False, True, None)
+    older.kill()
+    older.wait()
     assert await tmux.stop(beside) == Stopped(left=())
     assert not other.lives()
 

@@ -18,7 +18,7 @@ from client.protocol.operation import Plane
 from client.protocol.refusals import Code
 from client.protocol.session import AgentSession, Liveness, OpenSession, SessionState, ShowSession
 from client.protocol.team_run import TakeTeamRun
-from providers.port import Handle, Launch, Stopped
+from providers.port import Handle, Launch, Stopped, Unreachable
 from providers.process import Process
 from supervisor import desk
 from tests.support.runtime import Runtime, runtime
@@ -36,10 +36,10 @@ async def kinds(world: Runtime, session: AgentSession) -> list[str]:
     return [each.kind for each in (await world.node.ok(ListEvents(stream=f"session/{session.id}"))).items]
 
 
-async def in_state(world: Runtime, session: AgentSession, state: SessionState) -> AgentSession:
+async def in_state(world: Runtime, session: AgentSession, *states: SessionState) -> AgentSession:
     async def look() -> AgentSession | None:
         found = (await world.node.ok(ShowSession(session_id=session.id))).session
-        return found if found.state is state else None
+        return found if found.state in states else None
 
     found = await until(look)
     assert found is not None
@@ -124,6 +124,24 @@ async def test_what_is_left_of_a_former_process_is_ended_before_its_successor_be
     assert await world.living() == [second.pid]
 
 
+async def test_what_ended_and_cannot_be_looked_for_has_a_successor_where_nothing_is_left(
+    world: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its server died between the moment in which it answered and the look."""
+    session = await orphaned(world)
+    await world.provider.stop(_handle((await world.effects())[0]))
+
+    async def observe() -> Unreachable:
+        await trio.lowlevel.checkpoint()
+        return Unreachable(detail="it has ended")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.provider, "observe", observe)
+        world.supervise()
+        await in_state(world, session, SessionState.COLD, SessionState.CLOSED)
+    assert "exited: lost: its terminal is gone and its process has ended" in await kinds(world, session)
+
+
 async def left_to_a_person(world: Runtime, session: AgentSession, why: str) -> None:
     """Nobody knows what it does; a person looks, and nothing is started in its place by itself."""
     world.supervise()
@@ -158,9 +176,9 @@ async def test_what_is_not_proven_to_have_ended_is_left_to_a_person(
         await trio.lowlevel.checkpoint()
         return Stopped(left=(7,))
 
-    monkeypatch.setattr(world.provider, "stop", stop)
-    await left_to_a_person(world, session, "not all of it is proven ended: Stopped(left=(7,))")
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(world.provider, "stop", stop)
+        await left_to_a_person(world, session, "not all of it is proven ended: Stopped(left=(7,))")
 
 
 async def test_after_a_start_of_the_machine_everything_is_left_to_a_person(world: Runtime) -> None:

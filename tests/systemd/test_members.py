@@ -23,7 +23,8 @@ def _live(person: Person) -> list[Any]:
         person.firm("wait", f"seq>{status['seq']}", "--timeout-ms", "30000")
 
 
-def test_a_member_outlives_a_restart_of_the_service_and_is_adopted(person: Person, tmp_path: Path) -> None:
+def _up(person: Person, tmp_path: Path) -> None:
+    """A run with one member, whose daemon systemd keeps."""
     repo = Repo(tmp_path)
     repo.git("init", "-q", "-b", "main")
     team = tmp_path / "team.toml"
@@ -31,6 +32,46 @@ def test_a_member_outlives_a_restart_of_the_service_and_is_adopted(person: Perso
     repo.commit()
     person.firm("node", "install")
     person.firm("up", str(team), "--detach")
+
+
+def _unit_of(pid: int) -> str:
+    """The unit in whose control group a process is."""
+    lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    paths = {name: path for _, name, path in (line.split(":", 2) for line in lines)}
+    return (paths.get("name=systemd") or paths[""]).rpartition("/")[2]
+
+
+def test_terminals_are_in_a_scope_of_their_own_which_a_stop_of_the_service_leaves(
+    person: Person, tmp_path: Path
+) -> None:
+    """Delegated, and told nothing of the user manager."""
+    _up(person, tmp_path)
+    try:
+        (before,) = _live(person)
+        record = next(person.home.rglob("tmux/server.json"))
+        server = int(json.loads(record.read_text())["pid"])
+        scope = _unit_of(server)
+        assert (scope.endswith(".scope"), _unit_of(before["pid"])) == (True, scope)
+        assert person.manager.show(scope, "Delegate") == "yes"
+        assert _unit_of(int(person.manager.show("firm.service", "MainPID"))) == "firm.service"
+        environ = Path(f"/proc/{server}/environ").read_bytes().split(b"\0")
+        assert not [each for each in environ if each.startswith((b"FIRM_", b"INVOCATION", b"XDG_"))]
+        with watched(before["pid"]) as alive:
+            person.manager.systemctl("stop", "firm.socket", "firm.service")
+            assert not ended(alive, within=0)
+            assert person.manager.show("firm.service", "ControlGroup") == "", "nothing of it is left in the service"
+            person.firm("node", "start")
+            (after,) = _live(person)
+            assert (after["id"], after["pid"]) == (before["id"], before["pid"])
+            person.firm("down")
+            assert ended(alive)
+        assert person.manager.show(scope, "LoadState") == "not-found"
+    finally:
+        person.tries("down")
+
+
+def test_a_member_outlives_a_restart_of_the_service_and_is_adopted(person: Person, tmp_path: Path) -> None:
+    _up(person, tmp_path)
     try:
         (before,) = _live(person)
         with watched(before["pid"]) as alive:
