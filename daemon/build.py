@@ -10,9 +10,9 @@ VERSION = metadata.version("firm-node")
 
 #: Said by ``node.status`` and the README instead of pretending.
 NOT_BUILT = [
-    "profiles of agents with a model: only the profile command is there; others join by firm session bind",
-    "cycles: nothing is typed into a member's terminal, so mail waits until the member asks for it",
-    "firm attach --type; firm doctor",
+    "profiles for agents with a model: the profile command is there, and files of your own; others join by firm session bind",
+    "hooks and transcripts: of a cycle is known what its member did and how its process ended",
+    "firm doctor",
     "Role Fabric: plans, reducer, certification",
     "staged workspaces, and archiving a worktree: a member has a worktree of its own or the project's folder",
     "ownership lanes and confinement: a ceiling is recorded in each session, and no process is held to it",

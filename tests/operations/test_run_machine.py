@@ -22,7 +22,7 @@ from client.protocol.session import SessionCause
 from client.protocol.team_run import CompleteTeamRun, DrainTeamRun, ResumeTeamRun, ShowTeamRun, TakeTeamRun
 from client.protocol.work_asks import CancelWork, CreateWork, FailWork
 from tests.support.run_model import HOST, UNCLOSED
-from tests.support.run_rules import SEEN, WHO, Onward
+from tests.support.run_rules import SEEN, WHICH, WHO, Onward
 from tests.support.run_world import Outcome, worlds
 from tests.support.supervised import open_, said
 
@@ -76,6 +76,15 @@ class Sessions(Onward):
             person.state = to
             if cause in {SessionCause.EXITED, SessionCause.LOST}:
                 self.model.orphan(who)
+
+    @rule(which=WHICH, keep=st.booleans())
+    def lose_and_recover(self, which: int, *, keep: bool) -> None:
+        """Chance alone seldom reviews what it has lost."""
+        if self.works():
+            _, item = self.pick(which, lambda item: item.live is not None)
+            if item.live is not None:
+                self.supersede(item.live.who, 0, 0)
+                self.recover(which, 0, 0, keep=keep)
 
     @rule(often=st.integers(0, 4))
     def take_over(self, often: int) -> None:
