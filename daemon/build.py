@@ -10,7 +10,7 @@ VERSION = metadata.version("firm-node")
 
 #: Said by ``node.status`` and the README instead of pretending.
 NOT_BUILT = [
-    "profiles for agents with a model: the profile command is there, and files of your own; others join by firm session bind",
+    "profiles shipped for agents with a model: write your own, or they join by firm session bind",
     "hooks and transcripts: of a cycle is known what its member did and how its process ended",
     "firm doctor",
     "Role Fabric: plans, reducer, certification",

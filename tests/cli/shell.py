@@ -52,9 +52,8 @@ class Done:
 
 def complaints(err: str) -> str:
     """What a command said on standard error, but for that it still waits: a machine may be busy."""
-    return "".join(
-        line for line in err.splitlines(keepends=True) if not line.startswith("firm: waiting for the daemon (")
-    )
+    waits = "firm: waiting for the daemon ("
+    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith(waits))
 
 
 @attrs.frozen
