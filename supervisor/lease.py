@@ -147,9 +147,10 @@ class _Leased:
         try:
             return await self.lease.node.ask(request, key=key)
         except Disconnected as why:
-            self.lease.lose(Lost(str(why)))
-            await trio.lowlevel.checkpoint()
-            raise
+            gone = why
+        self.lease.lose(Lost(str(gone)))
+        await trio.lowlevel.checkpoint()  # which cancels
+        raise gone
 
 
 def _guarded(means: Means, lease: Lease) -> Means:

@@ -192,18 +192,22 @@ async def test_what_a_dead_server_left_is_found_by_its_mark(tmux: Tmux, tmp_path
     handle = await started(tmux, launch(tmp_path, *words, launch_id="ab02"))
     beside = await started(tmux, python(tmp_path, STRAY, str(tmp_path / "other"), "meek"))
     stray, other = await written(tmp_path / "pid"), await written(tmp_path / "other")
-    os.kill(server_of(tmux).pid, signal.SIGKILL)
-    with trio.fail_after(5):
-        await tmux.died()
-    if again:
-        assert isinstance(await tmux.open(), Opened)
-    assert stray.lives()
-    assert await tmux.stop(handle) == Stopped(left=())
-    assert (stray.lives(), other.lives(), older.poll()) == (False, True, None)
-    older.kill()
-    older.wait()
-    assert await tmux.stop(beside) == Stopped(left=())
-    assert not other.lives()
+    try:
+        os.kill(server_of(tmux).pid, signal.SIGKILL)
+        with trio.fail_after(5):
+            await tmux.died()
+        if again:
+            assert isinstance(await tmux.open(), Opened)
+        assert stray.lives()
+        assert await tmux.stop(handle) == Stopped(left=())
+        assert (stray.lives(), other.lives(), older.poll()) == (False, True, None)
+        assert await tmux.stop(beside) == Stopped(left=())
+        assert not other.lives()
+    finally:
+        older.kill()
+        older.wait()
+        for each in (stray, other):
+            each.signal(signal.SIGKILL)
 
 
 async def test_a_stalled_server_is_unreachable_in_time_and_goes_on(folder: Path, tmp_path: Path) -> None:
