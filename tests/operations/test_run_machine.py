@@ -79,10 +79,11 @@ class Sessions(Onward):
 
     @rule(which=WHICH, keep=st.booleans())
     def lose_and_recover(self, which: int, *, keep: bool) -> None:
-        """Chance alone seldom reviews what it has lost."""
+        """Heard once more before. Chance alone seldom finds an attempt that is alive, or reviews what it has lost."""
         if self.works():
             _, item = self.pick(which, lambda item: item.live is not None)
             if item.live is not None:
+                self.beat(which, item.live.who, mine=True)
                 self.supersede(item.live.who, 0, 0)
                 self.recover(which, 0, 0, keep=keep)
 
@@ -113,7 +114,7 @@ class Sessions(Onward):
         if self.settled(outcome, may=may and not stale):
             self.model.state = to
 
-    @rule(often=st.integers(0, 9), how=st.sampled_from([CancelWork, FailWork]))
+    @rule(often=st.integers(0, 3), how=st.sampled_from([CancelWork, FailWork]))
     def finish(self, often: int, how: type[CancelWork | FailWork]) -> None:
         """Close every Work, end every session, complete the run: nothing begins in it any more, but in the next one."""
         if often or self.model.state not in {"running", "draining"}:
