@@ -180,9 +180,14 @@ def field(tmp_path: Path) -> Generator[Field]:
 
 
 def _end(made: Field) -> None:
-    """Everything of this home by its own marks: members first, then the server that would take them in."""
-    for pid in [*made.members(), *filter(None, [made.server()])]:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+    """Everything of this home by its own marks: daemons first, which would start a server anew; then the members, and
+    the server that would take them in.
+    """
+    try:
+        made.home.close()
+    finally:
+        for pid in [*made.members(), *filter(None, [made.server()])]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
