@@ -189,9 +189,10 @@ async def test_what_a_dead_server_left_is_found_by_its_mark(tmux: Tmux, tmp_path
     """It hangs below somebody else by then. What carried that mark before the launch began is somebody's own."""
     older = subprocess.Popen(["sleep", "60"], env={"FIRM_LAUNCH_ID": "ab02"})  # noqa: ASYNC220 — done in no time
     words = (sys.executable, "-I", "-S", "-c", STRAY, str(tmp_path / "pid"), "stubborn")
-    handle = await started(tmux, launch(tmp_path, *words, launch_id="ab02"))
     beside = await started(tmux, python(tmp_path, STRAY, str(tmp_path / "other"), "meek"))
-    stray, other = await written(tmp_path / "pid"), await written(tmp_path / "other")
+    other = await written(tmp_path / "other")  # by then a tick of the kernel's clock has passed
+    handle = await started(tmux, launch(tmp_path, *words, launch_id="ab02"))
+    stray = await written(tmp_path / "pid")
     try:
         os.kill(server_of(tmux).pid, signal.SIGKILL)
         with trio.fail_after(5):
