@@ -6,8 +6,8 @@ import logging
 
 import trio
 
-from client.protocol.effect import Certainty, EffectKind, Ending, RuntimeEffect, ShowWords
-from client.protocol.session import ReportSession, SessionCause
+from client.protocol.effect import Certainty, EffectKind, RuntimeEffect, ShowWords
+from client.protocol.session import Ending, ReportSession, SessionCause
 from providers.port import Delivered, Handle, Taken, Typing, Unreachable
 from providers.process import Process
 from supervisor.decide import Control, Watch

@@ -6,8 +6,8 @@ import enum
 from collections.abc import Collection, Sequence
 
 from client.protocol.board import Seat, Waking
-from client.protocol.effect import Ending, Wake
-from client.protocol.session import AgentSession
+from client.protocol.effect import Wake
+from client.protocol.session import AgentSession, Ending
 
 #: Cycles in a row that came to nothing, before a member gets no more of them.
 MOST_EMPTY = 3

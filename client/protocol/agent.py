@@ -7,6 +7,7 @@ from typing import Annotated
 
 import attrs
 
+from client.protocol.ceiling import Ceiling
 from client.protocol.ids import AgentMemberId, AgentMemberRef, UnixMs
 from client.protocol.operation import OPERATOR, READERS, Effect, Operation, Request
 from client.protocol.refusals import Code
@@ -19,14 +20,6 @@ class AgentStatus(enum.StrEnum):
     ACTIVE = "active"
     PAUSED = "paused"
     RETIRED = "retired"
-
-
-class Ceiling(enum.StrEnum):
-    """The most a session of this member may ever be allowed. Recorded in each session; nothing enforces it yet."""
-
-    READ_ONLY = "read_only"
-    WORKSPACE_WRITE = "workspace_write"
-    FULL_ACCESS = "full_access"
 
 
 class WorkspacePolicy(enum.StrEnum):

@@ -22,6 +22,7 @@ from client.protocol.ids import (
 )
 from client.protocol.operation import HOST_OR_OPERATOR, OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
+from client.protocol.session import Ending
 from client.protocol.shape import ID, LABEL, LINE, OPTIONAL_ID, PAGE, PATH, TEXT, VERSION, Bounds
 
 
@@ -55,18 +56,6 @@ class Wake(enum.StrEnum):
     PROBATION = "probation"  # its last cycle came to nothing, and it has a Work to do
     CLAIMABLE = "claimable"  # there are Works that it may claim
     MAIL = "mail"  # informational mail, once it was idle for long
-
-
-class Ending(enum.StrEnum):
-    """How a cycle ended, as far as a terminal shows it."""
-
-    COMPLETED = "completed"
-    EMPTY_OUTPUT = "empty_output"  # its member asked the daemon for nothing and moved no Work
-    INTERRUPTED_BY_HOST = "interrupted_by_host"
-    CLOSED = "closed"
-    PROVIDER_FAILED = "provider_failed"  # its process ended
-    TRANSPORT_LOST = "transport_lost"  # its terminal was lost
-    TERMINAL_UNOBSERVED = "terminal_unobserved"  # nobody saw all of it
 
 
 class EffectFinding(enum.StrEnum):

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import attrs
 
-from client.protocol.agent import Ceiling
-from client.protocol.effect import Ending
+from client.protocol.ceiling import Ceiling
 from client.protocol.ids import (
     AgentMemberId,
     AgentMemberRef,
@@ -67,6 +66,18 @@ class Liveness(enum.StrEnum):
     LIVE = "live"
     STOPPED = "stopped"
     UNKNOWN = "unknown"
+
+
+class Ending(enum.StrEnum):
+    """How a cycle ended, as far as a terminal shows it."""
+
+    COMPLETED = "completed"
+    EMPTY_OUTPUT = "empty_output"  # its member asked the daemon for nothing and moved no Work
+    INTERRUPTED_BY_HOST = "interrupted_by_host"
+    CLOSED = "closed"
+    PROVIDER_FAILED = "provider_failed"  # its process ended
+    TRANSPORT_LOST = "transport_lost"  # its terminal was lost
+    TERMINAL_UNOBSERVED = "terminal_unobserved"  # nobody saw all of it
 
 
 @attrs.frozen(kw_only=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from client.protocol.effect import Ending
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import AgentSession, Driver, Liveness, SessionCause, SessionState
+from client.protocol.session import AgentSession, Driver, Ending, Liveness, SessionCause, SessionState
 from daemon.kernel.machine import Lifecycle
 
 _S, _C = SessionState, SessionCause

@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 from client.protocol.attempt import Custody, DeliveryCause, DeliveryState
-from client.protocol.effect import Certainty, Ending, RuntimeEffect, Wake
+from client.protocol.effect import Certainty, RuntimeEffect, Wake
 from client.protocol.ids import SessionId
 from client.protocol.message import MailCause, MailState, MessageDelivery
 from client.protocol.refusals import Refusal
-from client.protocol.session import AgentSession, SessionCause
+from client.protocol.session import AgentSession, Ending, SessionCause
 from daemon.call import Call
 from daemon.kernel.effect import left_alone
 from daemon.kernel.session import SESSION, streak_after

@@ -9,7 +9,6 @@ import attrs
 
 from client.protocol.agent import AgentMember
 from client.protocol.attempt import Custody
-from client.protocol.effect import Ending
 from client.protocol.ids import (
     OWN_RUN,
     CapabilityId,
@@ -30,6 +29,7 @@ from client.protocol.session import (
     CapabilityState,
     DeriveToken,
     Driver,
+    Ending,
     ListSessions,
     Liveness,
     OpenSession,

@@ -7,7 +7,8 @@ import itertools
 import attrs
 import pytest
 
-from client.protocol.agent import AgentMember, AgentStatus, Ceiling, WorkspacePolicy
+from client.protocol.agent import AgentMember, AgentStatus, WorkspacePolicy
+from client.protocol.ceiling import Ceiling
 from client.protocol.ids import AgentMemberId, MemberGen, MembershipId, NodeId, ProjectId, TeamId, UnixMs
 from client.protocol.membership import MembershipRole, MembershipState, TeamMembership
 from client.protocol.operation import Plane

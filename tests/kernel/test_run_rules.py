@@ -9,7 +9,7 @@ import itertools
 import attrs
 import pytest
 
-from client.protocol.agent import Ceiling
+from client.protocol.ceiling import Ceiling
 from client.protocol.ids import (
     AgentMemberId,
     DaemonGen,

@@ -7,7 +7,6 @@ import attrs
 from client.protocol.agent import (
     AgentMember,
     AgentStatus,
-    Ceiling,
     CreateAgent,
     ListAgents,
     PauseAgent,
@@ -17,6 +16,7 @@ from client.protocol.agent import (
     UpdateAgent,
     WorkspacePolicy,
 )
+from client.protocol.ceiling import Ceiling
 from client.protocol.ids import AgentMemberRef
 from client.protocol.membership import ListMemberships, MembershipState
 from client.protocol.refusals import Code, Refusal

@@ -11,7 +11,6 @@ from client.protocol.effect import (
     Certainty,
     DeliverEffect,
     EffectFinding,
-    Ending,
     ResolveEffect,
     RuntimeEffect,
     Wake,
@@ -20,7 +19,7 @@ from client.protocol.ids import TeamRef, TeamRunId
 from client.protocol.membership import GuestRole
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import SessionCause
+from client.protocol.session import Ending, SessionCause
 from client.protocol.team_run import CreateTeamRun
 from client.protocol.work import ClaimMode, Work
 from client.protocol.work_asks import (

@@ -13,7 +13,6 @@ from client.protocol.effect import (
     EffectFinding,
     EffectKind,
     EffectState,
-    Ending,
     ResolveEffect,
     RuntimeEffect,
     ShowWords,
@@ -22,7 +21,7 @@ from client.protocol.effect import (
 from client.protocol.ids import EffectId, SessionId, UnixMs
 from client.protocol.message import MailState, Sent
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import AgentSession, ReportSession, SessionCause, SessionState
+from client.protocol.session import AgentSession, Ending, ReportSession, SessionCause, SessionState
 from client.protocol.work import ClaimMode, Work
 from client.protocol.work_asks import ShowWork, UpdateWork
 from daemon.operations import delivery

@@ -11,7 +11,6 @@ import attrs
 import pytest
 
 from client.protocol.agent import (
-    Ceiling,
     CreateAgent,
     PauseAgent,
     ResumeAgent,
@@ -19,6 +18,7 @@ from client.protocol.agent import (
     UpdateAgent,
     WorkspacePolicy,
 )
+from client.protocol.ceiling import Ceiling
 from client.protocol.ids import AgentMemberRef, Folder, MembershipId, TeamRef
 from client.protocol.membership import GuestRole, InviteMember, JoinTeam, LeaveTeam
 from client.protocol.operation import Effect, Request

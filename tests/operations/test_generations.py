@@ -10,7 +10,7 @@ import pytest
 
 from client.protocol.attempt import AdmitWork, Custody, DeliveryCause, HeartbeatWork, RecordCheck, ReportDelivery
 from client.protocol.board import ListDue
-from client.protocol.effect import EffectKind
+from client.protocol.effect import DeliverEffect, EffectKind, ShowWords, Wake
 from client.protocol.event import ListEvents
 from client.protocol.ids import DaemonGen, FilePath, ReceiptId, SessionGen, UnixMs
 from client.protocol.node import BackUpNode
@@ -28,7 +28,14 @@ from client.protocol.session import (
     ShowSession,
 )
 from client.protocol.table import BY_REQUEST, OPERATIONS
-from client.protocol.team_run import CloseMemberRun, RenewTeamRun, ReopenMemberRun, ShowTeamRun, TakeTeamRun
+from client.protocol.team_run import (
+    CloseMemberRun,
+    FinishTeamRun,
+    RenewTeamRun,
+    ReopenMemberRun,
+    ShowTeamRun,
+    TakeTeamRun,
+)
 from client.protocol.work_asks import (
     BlockWork,
     ClaimWork,
@@ -71,6 +78,8 @@ def by_supervisor(s: Stage, sup_gen: int) -> dict[str, Request[Any]]:
         ListDue(team_run_id=s.run.id, sup_gen=sup_gen),
         RenewTeamRun(team_run_id=s.run.id, sup_gen=sup_gen, lease_ms=1000),
         effects.prepare(s, sup_gen=sup_gen),
+        DeliverEffect(session_id=bob.id, session_gen=bob.session_gen, sup_gen=sup_gen, wake=Wake.DELIVERY),
+        FinishTeamRun(team_run_id=s.run.id, sup_gen=sup_gen),
     ]
     return {BY_REQUEST[type(ask)].name: ask for ask in some}
 
@@ -89,6 +98,7 @@ async def test_a_supervisor_of_another_generation_changes_nothing(node: InProces
             RecordCheck(work_id=work.id, receipt_id=receipt, sup_gen=gen, line="c=x", passed=True),
             effects.started(s, done, sup_gen=gen),
             effects.settle(s, done, sup_gen=gen),
+            ShowWords(effect_id=done.id, sup_gen=gen),
         ]
         asks.update({BY_REQUEST[type(ask)].name: ask for ask in of_work})
         for name, ask in asks.items():

@@ -9,8 +9,8 @@ import threading
 import attrs
 import pytest
 
-from client.protocol.agent import Ceiling
 from client.protocol.attempt import Custody
+from client.protocol.ceiling import Ceiling
 from client.protocol.ids import AgentMemberRef, SessionId, TeamRef, TeamRunId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal

@@ -7,8 +7,9 @@ import os
 import attrs
 import pytest
 
-from client.protocol.agent import Ceiling, ShowAgent, UpdateAgent
+from client.protocol.agent import ShowAgent, UpdateAgent
 from client.protocol.attempt import Custody
+from client.protocol.ceiling import Ceiling
 from client.protocol.event import ListEvents
 from client.protocol.ids import AgentMemberRef, MemberRunId, SessionId, TeamRef
 from client.protocol.membership import LeaveTeam

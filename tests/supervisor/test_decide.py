@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping
 import attrs
 import pytest
 
-from client.protocol.agent import Ceiling, WorkspacePolicy
+from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import Due, DueList, Seat
+from client.protocol.ceiling import Ceiling
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect, Wake
 from client.protocol.ids import (
     AgentMemberId,

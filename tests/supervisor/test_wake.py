@@ -9,9 +9,9 @@ import attrs
 import pytest
 
 from client.protocol.board import Seat, Waking
-from client.protocol.effect import Ending, RuntimeEffect, Wake
+from client.protocol.effect import RuntimeEffect, Wake
 from client.protocol.ids import SessionId, UnixMs
-from client.protocol.session import AgentSession, Driver, SessionState
+from client.protocol.session import AgentSession, Driver, Ending, SessionState
 from supervisor.decide import Adopt, Control, Degrade, Tell, Watch
 from supervisor.wake import LONG_IDLE_MS, MOST_EMPTY, Rest, ending, look_again, wake
 from tests.supervisor.test_decide import COLD, DELIVER, LAUNCH, SEAT, SESSION, STOP, TYPING, at, decided

@@ -11,7 +11,8 @@ import apsw
 import attrs
 import trio
 
-from client.protocol.agent import AgentMember, AgentStatus, Ceiling, WorkspacePolicy
+from client.protocol.agent import AgentMember, AgentStatus, WorkspacePolicy
+from client.protocol.ceiling import Ceiling
 from client.protocol.codec import to_plain, unpackb
 from client.protocol.ids import AgentMemberId, UnixMs, new_id
 from client.protocol.refusals import Code, Refusal
