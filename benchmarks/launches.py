@@ -4,7 +4,6 @@ process to the commit that says so.
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import subprocess
@@ -23,8 +22,6 @@ from benchmarks.node import Daemon
 
 MEMBERS = 10
 ROUNDS = 5
-#: Deaths of each member; after three in a row it is not started again.
-DEATHS = 2
 
 
 def launches(daemon: Daemon) -> list[Figure]:
@@ -41,14 +38,14 @@ def launches(daemon: Daemon) -> list[Figure]:
         client.ask("session.sweep", {})
     what = f"{MEMBERS} members from the start of their run to proven processes"
     p6 = Figure("P6", what, ms(median(ours)), ms(median(floors)), median(ours) / median(floors), 2, at_most=True)
-    p99, wake = sorted(deaths)[math.ceil(len(deaths) * 0.99) - 1], median(_wakes())
+    worst, wake = max(deaths), median(_wakes())
     # Its bar is one of time, 50 ms, whatever the floor: the ratio is to that.
     p7 = Figure(
         "P7",
-        f"death of a process to the commit that says so, p99 of {len(deaths)}",
-        ms(p99),
+        f"death of a process in a run at rest to the commit that says so, worst of {len(deaths)}",
+        ms(worst),
         f"{ms(wake)} (pidfd in bare trio)",
-        p99 / 0.050,
+        worst / 0.050,
         1,
         at_most=True,
     )
@@ -91,17 +88,25 @@ def _live(client: Client) -> list[Any]:
 
 
 def _deaths(client: Client) -> list[float]:
+    """One of each member, each in a run at rest: the successor of the last is proven, and nothing more is committed.
+    Of so few the 99th percentile is the worst.
+    """
     found: list[float] = []
-    for _ in range(DEATHS):
-        for session in _live(client):
-            began = time.perf_counter()
-            os.kill(session["pid"], signal.SIGKILL)
-            predicate = f"session:{session['id']}.version>{session['version']}"
-            client.ask("event.wait", {"predicate": predicate, "timeout_ms": 60_000})
-            found.append(time.perf_counter() - began)
-        while len(_live(client)) < MEMBERS:
-            client.ask("event.wait", {"predicate": f"seq>{_seq(client)}", "timeout_ms": 2_000})
+    for session in _live(client):
+        while len(_live(client)) < MEMBERS or not _rests(client):
+            pass
+        began = time.perf_counter()
+        os.kill(session["pid"], signal.SIGKILL)
+        predicate = f"session:{session['id']}.version>{session['version']}"
+        client.ask("event.wait", {"predicate": predicate, "timeout_ms": 60_000})
+        found.append(time.perf_counter() - began)
     return found
+
+
+def _rests(client: Client) -> bool:
+    """Whether half a second went by without a commit."""
+    waited = client.ask("event.wait", {"predicate": f"seq>{_seq(client)}", "timeout_ms": 500})
+    return bool(waited["timed_out"])
 
 
 def _close(client: Client) -> None:
