@@ -213,8 +213,9 @@ def test_logs_show_the_last_lines_and_follow(shell: Shell) -> None:
         assert "ready daemon_gen=1" in shell.firm("node", "logs")
         assert len(shell.firm("node", "logs", "-n", "1").splitlines()) == 1
         assert shell.firm("node", "logs", "--lines", "0") == ""
-        follower = shell.begin("node", "logs", "-f", "-n", "0")
+        follower = shell.begin("node", "logs", "-f", "-n", "1")
         assert follower.stdout is not None
+        assert follower.stdout.readline(), "it follows by now"
         shell.firm("node", "stop")
         assert follower.stdout.readline()
         follower.terminate()
