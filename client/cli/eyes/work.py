@@ -81,8 +81,12 @@ def _boundary(shown: dict[str, Any]) -> Iterator[str]:
         yield f"  ceiling of its owner: {ceiling}, workspace {clean(agent['workspace'])}"
 
 
+#: Answers of an owner that say nothing of a check.
+_SILENT = ("not answered yet", "unanswered")
+
+
 def _gates(shown: dict[str, Any]) -> Iterator[str]:
-    """Each criterion and named check, with what the last receipt answered."""
+    """Each criterion with what the last receipt answered, and each named check with what came of running it."""
     work, last = shown["work"], json.loads(shown["receipts"][-1]["body"]) if shown["receipts"] else {}
     for number, criterion in enumerate(work["criteria"], 1):
         first, *more = block(criterion, "     ") or ["     -"]
@@ -90,7 +94,8 @@ def _gates(shown: dict[str, Any]) -> Iterator[str]:
         yield from more
     for number, check in enumerate(work["checks"], 1):
         name, _, command = check.partition("=")
-        yield f"  check {clean(name)}: {_answered(last.get('checks', []), 'check', number, name)}"
+        said = _answered(last.get("checks", []), "check", number, name)
+        yield f"  check {clean(name)}: {_ran(shown, check)}" + ("" if said in _SILENT else f"; its owner says: {said}")
         yield from block(command, "     ")
     if work["verifier_id"]:
         yield f"  verifier {clean(shown['verifier'])} ({work['verifier_id']}): {_verdict(shown['verdict'])}"
@@ -98,6 +103,16 @@ def _gates(shown: dict[str, Any]) -> Iterator[str]:
             yield from block(shown["verdict"]["reason"], "     ")
             for reference in shown["verdict"]["evidence"]:
                 yield from block(f"evidence, as claimed: {reference}", "     ")
+
+
+def _ran(shown: dict[str, Any], check: str) -> str:
+    """What came of this very line on the last submission."""
+    last = shown["receipts"][-1]["id"] if shown["receipts"] else ""
+    for result in shown["checks"]:
+        if (result["receipt_id"], result["line"]) == (last, check):
+            where = f" on {clean(result['snapshot'])[:12]}" if result["snapshot"] else ""
+            return f"{'passed' if result['passed'] else 'failed'}{where}, {ago(result['at'])}"
+    return "not run yet"
 
 
 def _verdict(verdict: dict[str, Any] | None) -> str:
