@@ -41,7 +41,7 @@ def _hurt(field: Field, daemon: Daemon, chance: random.Random) -> Daemon:
     return daemon
 
 
-@pytest.mark.parametrize("kills", [12, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.soak)])
 def test_after_kills_at_random_every_place_has_one_proven_process(field: Field, kills: int) -> None:
     chance = dice()
     work = '[[work]]\nkey = "w"\ntitle = "wait"\ncriteria = ["x"]\nassign = "kiwi"\n'
