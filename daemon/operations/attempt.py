@@ -87,8 +87,11 @@ def received(tx: Tx, call: Call, binding: Binding) -> None:
 
 
 def knows(tx: Tx, call: Call, binding: Binding, version: int) -> None:
-    """The process of the attempt was told this version of the Work, or made it itself."""
-    BINDINGS.change(tx, binding, kind="told", actor=call.actor, at=call.now, told_version=version)
+    """The process of the attempt was told this version of the Work, or made it itself. A quick one has made the next
+    before it is recorded that the text was taken.
+    """
+    if version > binding.told_version:
+        BINDINGS.change(tx, binding, kind="told", actor=call.actor, at=call.now, told_version=version)
 
 
 def supervised(tx: Tx, call: Call, work_id: WorkId, sup_gen: int) -> tuple[Work, TeamRun] | Refusal:

@@ -23,7 +23,7 @@ from client.protocol.message import MailState, Sent
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, Ending, ReportSession, SessionCause, SessionState
 from client.protocol.work import ClaimMode, Work
-from client.protocol.work_asks import ShowWork, UpdateWork
+from client.protocol.work_asks import ShowWork, StartWork, UpdateWork
 from daemon.operations import delivery
 from tests.support import effects, mail, refusals
 from tests.support.node import InProcessNode
@@ -153,6 +153,15 @@ async def test_what_was_taken_is_received_and_begins_a_cycle(node: InProcessNode
     assert (await mail.now(s, sent.deliveries[0])).state is MailState.PROVIDER_RECEIVED
     assert (await effects.session_now(s)).state is SessionState.ACTIVE
     assert (await s.shown(work)).bindings[-1].told_version == work.version
+
+
+async def test_a_member_that_is_quick_is_not_told_of_its_own_start(node: InProcessNode) -> None:
+    """It began before it was recorded that it had taken the text, which tells of the version before."""
+    s, work = await given(node)
+    text = await supervised(s, deliver(s))
+    begun = await bob(s).ok(StartWork(work_id=work.id, expected_version=work.version))
+    await supervised(s, effects.settle(s, text, A, "submitted"))
+    assert (await s.shown(work)).bindings[-1].told_version == begun.version
 
 
 async def test_what_was_held_waits_as_before_and_says_why(node: InProcessNode) -> None:
