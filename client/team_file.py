@@ -13,13 +13,15 @@ from typing import Any
 
 import attrs
 
+from client.protocol.team_run import CYCLES, SOME_CYCLES
+
 #: The Host that is the person at this machine.
 ME = "me"
 
 
 @attrs.frozen
 class Field:
-    """``kind`` is str or list (of texts)."""
+    """``kind`` is str, int (a count, from one on) or list (of texts)."""
 
     name: str
     kind: type
@@ -49,6 +51,9 @@ TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
                 "once every Work is closed: stay, so that its members run until firm down, or end, with all of them; "
                 "stay when absent",
                 choices=("stay", "end"),
+            ),
+            Field(
+                "cycles", int, f"how many members may be in a cycle at once, for all of its run; {CYCLES} when absent"
             ),
         ),
     ),
@@ -122,6 +127,7 @@ class TeamFile:
     description: str
     objective: str
     ends: bool
+    cycles: int
     members: list[Member]
     works: list[Work]
 
@@ -160,6 +166,7 @@ class _Reader:
             description=team.get("description", ""),
             objective=team.get("objective", ""),
             ends=team.get("when_done") == "end",
+            cycles=team.get("cycles", CYCLES),
             members=members,
             works=self._ordered(works),
         )
@@ -191,14 +198,9 @@ class _Reader:
                 raise Wrong(self.path, self._line(name, number), where, f"is missing: {field.help}")
             return
         line = self._line(name, number, field.name)
-        if field.kind is list:
-            if not isinstance(value, list) or not all(
-                isinstance(each, str) and _ONE_LINE.match(each) for each in value
-            ):
-                raise Wrong(self.path, line, where, 'write a list of texts, each in one line, as ["one", "two"]')
-        elif not isinstance(value, str):
-            raise Wrong(self.path, line, where, "write a text in quotes")
-        elif field.required and not value.strip():
+        if instead := _of_kind(field, value):
+            raise Wrong(self.path, line, where, instead)
+        if field.kind is str and field.required and not value.strip():
             raise Wrong(self.path, line, where, f"is empty: {field.help}")
         if field.choices and value not in field.choices:
             raise Wrong(self.path, line, where, f"use {_all(field.choices)}")
@@ -267,6 +269,18 @@ class _Reader:
         return begin + 1
 
 
+def _of_kind(field: Field, value: object) -> str:
+    """What to write instead of a value that the field cannot have; empty where it can."""
+    if field.kind is list:
+        fits = isinstance(value, list) and all(isinstance(each, str) and _ONE_LINE.match(each) for each in value)
+        return "" if fits else 'write a list of texts, each in one line, as ["one", "two"]'
+    if field.kind is int:
+        least, most = SOME_CYCLES.least or 0, SOME_CYCLES.most or 0
+        fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+        return "" if fits else f"write a number from {least} to {most}, without quotes"
+    return "" if isinstance(value, str) else "write a text in quotes"
+
+
 def _no_verifier(work: Work, host: str, names: list[str]) -> str:
     others = [name for name in names if name not in {work.assign, host}]
     use = f"use {_all(others)}" if others else "add a member for it"
@@ -313,7 +327,9 @@ def _shape(several: bool, fields: tuple[Field, ...]) -> dict[str, Any]:  # noqa:
 def _properties(fields: tuple[Field, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
     for field in fields:
         shape: dict[str, Any] = {"type": "string"}
-        if field.kind is list:
+        if field.kind is int:
+            shape = {"type": "integer", "minimum": SOME_CYCLES.least, "maximum": SOME_CYCLES.most}
+        elif field.kind is list:
             shape = {"type": "array", "items": {"type": "string", "pattern": _SAYS_IN_ONE_LINE}}
             if field.required:
                 shape["minItems"] = 1

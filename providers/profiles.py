@@ -13,7 +13,10 @@ import attrs
 
 from client.protocol import codec
 from client.protocol.refusals import Refusal
+from client.protocol.session import Heard
+from providers import records
 from providers.port import Typing
+from providers.records import Rule
 
 
 @attrs.frozen(kw_only=True)
@@ -40,6 +43,21 @@ class Native:
 
 
 @attrs.frozen(kw_only=True)
+class Hooks:
+    """The program's own names of what it runs a command for, by what they say of its turn. It runs ``firm member hook``
+    for each of them.
+    """
+
+    begun: list[str]
+    ended: list[str]
+    waiting: list[str] = attrs.Factory(list)
+
+    def meaning(self, event: str) -> Heard | None:
+        said = {Heard.BEGUN: self.begun, Heard.ENDED: self.ended, Heard.WAITING: self.waiting}
+        return next((what for what, names in said.items() if event in names), None)
+
+
+@attrs.frozen(kw_only=True)
 class Profile:
     """``{python}`` in ``argv`` is the interpreter of this build."""
 
@@ -48,6 +66,8 @@ class Profile:
     typing: Typing | None = None  # how it is typed to; a program that takes no text has none
     steers: bool = False  # it takes a text also while it works
     native: Native | None = None  # how it is resumed; a program without it begins anew each time
+    hooks: Hooks | None = None  # without it a turn is over when its terminal is quiet
+    records: list[Rule] = attrs.Factory(list)  # what it records of a turn in its transcript
 
 
 #: ``command`` is our own worker: it runs a program for each Work and submits its evidence. A daemon adds those of its
@@ -67,6 +87,12 @@ def steers(name: str) -> bool:
     """Whether members of this profile take a text while they work."""
     found = PROFILES.get(name)
     return found is not None and found.typing is not None and found.steers
+
+
+def meaning(name: str, event: str) -> Heard | None:
+    """What a hook of a program of this profile says of its turn."""
+    found = PROFILES.get(name)
+    return found.hooks.meaning(event) if found is not None and found.hooks is not None else None
 
 
 class Wrong(Exception):
@@ -107,7 +133,28 @@ def read(name: str, text: str) -> Profile:
                 raise Wrong(f"{each!r} is no regular expression: {error}") from None
     if found.native is not None:
         _check(found.native)
+    _check_hooks(found.hooks)
+    _check_records(found)
     return found
+
+
+def _check_records(profile: Profile) -> None:
+    """Raises ``Wrong``."""
+    if profile.records and profile.native is None:
+        raise Wrong("records are read from native.transcript, which is missing")
+    for why in filter(None, map(records.wrong, profile.records)):
+        raise Wrong(why)
+
+
+def _check_hooks(hooks: Hooks | None) -> None:
+    """Raises ``Wrong``. A turn whose end nothing tells of would never be over."""
+    if hooks is None:
+        return
+    if not hooks.ended:
+        raise Wrong("hooks.ended names nothing: no turn would ever be over")
+    names = [*hooks.begun, *hooks.ended, *hooks.waiting]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise Wrong(f"hooks: {', '.join(twice)} stands twice, and would mean two things")
 
 
 def _check(native: Native) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import trio
+
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect, ShowEffect
 from client.protocol.event import WaitForEvent
 from providers.port import Handle, Unreachable
 from supervisor.decide import Control
 from supervisor.desk import HANDSHAKE_SECONDS, Desk, handle_of, lasting
-from supervisor.telling import tell
+from supervisor.telling import concluded, tell
 
 
 async def control(desk: Desk, action: Control) -> None:
@@ -32,6 +34,7 @@ async def control(desk: Desk, action: Control) -> None:
         else:
             if done:
                 desk.interrupted.add(effect.session_id)
+                desk.prods.pop(effect.session_id, trio.Event()).set()
             read = "the key was sent" if done else "its process has ended"
             await desk.settle(effect, Certainty.APPLIED if done else Certainty.NOT_APPLIED, read)
 
@@ -49,6 +52,7 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
     if handle is None:
         await desk.settle(effect, Certainty.APPLIED, "it has no process")
         return
+    await concluded(desk, effect)
     desk.stopping.add(effect.session_id)
     stopped = await desk.means.provider.stop(handle)
     desk.means.crash("stop-done")

@@ -177,8 +177,10 @@ class Raising:
         going_on, number = self._runs(team)
         if going_on:
             self.run = going_on[0]
+            if self.run["cycles"] != self._file.cycles:
+                self._tell(f"cycles stays {self.run['cycles']}: a run keeps what it began with")
         else:
-            body = {"team_id": team["id"], "objective": self._file.objective}
+            body = {"team_id": team["id"], "objective": self._file.objective, "cycles": self._file.cycles}
             self.run = self._node.ask("team-run.create", same_key("run", body, number), **body)
         verb = {"planned": "start", "draining": "resume"}.get(self.run["state"])
         if verb is not None and not (self._file.ends and _ends(self.run)):

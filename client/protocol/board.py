@@ -25,9 +25,9 @@ from client.protocol.ids import (
 )
 from client.protocol.operation import MEMBER_OR_ABOVE, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
-from client.protocol.session import AgentSession, SessionState
+from client.protocol.session import Activity, AgentSession, Capacity, SessionState, Source
 from client.protocol.shape import ID, OPTIONAL_ID, VERSION
-from client.protocol.team_run import TeamRun
+from client.protocol.team_run import CYCLES, TeamRun
 from client.protocol.verdict import Verification
 from client.protocol.work import Condition, Phase, Priority
 
@@ -61,7 +61,9 @@ class Doing(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class BoardMember:
-    """``session`` is how its session that is not closed is, None where it has none."""
+    """``session`` is how its session that is not closed is, None where it has none; ``activity`` whether a turn goes on
+    there, by what and since when. ``waits`` is what it waits for before it is told what waits for it.
+    """
 
     member_run_id: MemberRunId
     name: str
@@ -72,6 +74,11 @@ class BoardMember:
     work_id: WorkId | None
     work_title: str
     mail: int
+    activity: Activity = Activity.UNKNOWN
+    activity_at: UnixMs | None = None
+    activity_source: Source | None = None
+    capacity: Capacity = Capacity.UNKNOWN
+    waits: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -106,6 +113,7 @@ class AttentionKind(enum.StrEnum):
     DEGRADED = "member_degraded"
     HELD = "delivery_held"
     UNSUBMITTED = "delivery_unsubmitted"
+    CAPACITY = "capacity_unavailable"
     DELEGATION = "delegation"
 
 
@@ -174,7 +182,8 @@ class Waking:
     """What may be a reason to tell a member something at its terminal. ``queued``: a Work waits for it. ``asked`` and
     ``told`` count mail that waits, by whether it needs an answer. ``doing``: it has a Work that it was told of and that
     is neither blocked nor submitted; ``changed``: at another version than it was told. ``claimable``: there are Works
-    that it may claim and was not told of.
+    that it may claim and was not told of. ``accepted``: its Work is blocked, and another of its Works was accepted
+    since it was told so. ``last`` is the number of the last delivery to it: whoever was told longest ago comes first.
     """
 
     queued: bool
@@ -184,12 +193,15 @@ class Waking:
     changed: bool
     claimable: bool
     idle_ms: int
+    accepted: bool = False
+    last: int = 0
 
 
 @attrs.frozen(kw_only=True)
 class Seat:
-    """A place of a run that a supervisor looks after: who sits there, where it works, its session that is not closed
-    and the last launch of that. ``waking`` is there while it could be told something at its terminal.
+    """A place of a run that a supervisor looks after: who sits there, where it works, its session that is not closed,
+    the last launch of that, and the delivery whose cycle has not ended. ``waking`` is there while it could be told
+    something at its terminal. For ``unavailable_ms`` from now on its provider is known to give it nothing.
     """
 
     member_run_id: MemberRunId
@@ -206,12 +218,15 @@ class Seat:
     session: AgentSession | None
     launch: RuntimeEffect | None
     waking: Waking | None = None
+    cycle: RuntimeEffect | None = None
+    unavailable_ms: int = 0
 
 
 @attrs.frozen(kw_only=True)
 class DueList:
     """``seq`` is what was committed when this was looked at: wait for more behind it. ``controls`` are what somebody
-    asked for and nobody settled. A run that ``finishes`` was told to complete, and its supervisor goes on with it.
+    asked for and nobody settled. A run that ``finishes`` was told to complete, and its supervisor goes on with it. At
+    most ``cycles`` of its members are in a cycle at once.
     """
 
     items: list[Due]
@@ -221,6 +236,7 @@ class DueList:
     seq: int
     checks: list[DueCheck] = attrs.Factory(list)
     finishes: bool = False
+    cycles: int = CYCLES
 
 
 @attrs.frozen(kw_only=True)

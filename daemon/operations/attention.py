@@ -15,6 +15,7 @@ from client.protocol.operation import Plane
 from client.protocol.refusals import Refusal
 from client.protocol.team_run import TeamRun
 from daemon.call import Call
+from daemon.kernel.capacity import FRESH_MS
 from daemon.kernel.verdict import checks_passed
 from daemon.operations import actor, find
 from store import attempt as attempts
@@ -50,7 +51,7 @@ def items(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
     if call.plane is Plane.OPERATOR or hosts:
         found += _reviews(tx, run, lambda owner: host is None or owner != host.id)
         found += [*_blocked(tx, call, run), *_orphaned(tx, run), *_stopped(tx, run), *_unverified(tx, run)]
-        found += [*_terminals(tx, run), *_stuck(tx, run), *_delegations(tx, run)]
+        found += [*_terminals(tx, run), *_capacity(tx, call, run), *_stuck(tx, run), *_delegations(tx, run)]
     elif caller is not None and host is not None and caller.membership.role is MembershipRole.MEMBER:
         found += _reviews(tx, run, lambda owner: owner == host.id)
     if caller is not None:
@@ -165,6 +166,14 @@ _SAID = {
         "session/{session}",
         "nothing can be typed to {name}: {readback}",
         "it is typed when that ends; see it: firm logs {name}, or end it there: firm attach {name} --type",
+    ),
+    "capacity": _Words(
+        AttentionKind.CAPACITY,
+        "capacity/{session}/{since}",
+        "session/{session}",
+        "the provider of {name} gives it nothing: {capacity}, by its {source}",
+        "it is told and started again {minutes} min after that was read; to try at once: "
+        "firm close {name}, and firm reopen {name}",
     ),
     "unsubmitted": _Words(
         AttentionKind.UNSUBMITTED,
@@ -281,6 +290,23 @@ def _terminals(tx: Tx, run: TeamRun) -> list[Attention]:
         about = {"effect": effect, "version": version, "session": session, "name": shlex.quote(name)}
         found.append(_item(sort, since=since, readback=readback, **about))
     return found
+
+
+def _capacity(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
+    """Only while it counts: what is older says nothing."""
+    rows = facts.without_capacity(tx, run.id, since=call.now - FRESH_MS + 1, now=call.now)
+    return [
+        _item(
+            "capacity",
+            since=since,
+            session=session,
+            name=shlex.quote(name),
+            capacity=capacity,
+            source=source,
+            minutes=FRESH_MS // 60_000,
+        )
+        for session, name, capacity, source, since in rows
+    ]
 
 
 def _stuck(tx: Tx, run: TeamRun) -> list[Attention]:

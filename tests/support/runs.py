@@ -22,6 +22,14 @@ from tests.support.wire import PATIENCE
 FIRM = str(Path(sys.executable).with_name("firm"))
 
 
+#: What a member's hook runs: it is given what it was run for as agents give it, on standard input.
+HOOK = """#!/bin/sh
+export FIRM_HOME={home}
+printf '{{"hook_event_name": "%s", "turn_id": "%s", "prompt": "x"}}' "$1" "$2" | "$FIRM_BIN" member hook
+echo "$1 $2 $?" >> "$(dirname "$0")/hooked"
+"""
+
+
 @attrs.define
 class Field:
     """``home`` holds node and tmux server; ``repo`` is the project. ``firm`` runs the command as its person."""
@@ -67,13 +75,23 @@ class Field:
         return path
 
     def talker(
-        self, name: str = "kiwi", *, works: str = "", swallowed: int = 0, steers: bool = False, **typing: object
+        self,
+        name: str = "kiwi",
+        *,
+        works: str = "",
+        swallowed: int = 0,
+        steers: bool = False,
+        hooks: bool = False,
+        **typing: object,
     ) -> Path:
         """A team file with one member that takes text, and the profile for it; the folder in which it says what it
-        took (``terminals.MEMBER``).
+        took (``terminals.MEMBER``), and in which its hook stands, if it has one.
         """
         folder = self.home.temporary / f"{name}-told"
         folder.mkdir()
+        if hooks:
+            (folder / "hook").write_text(HOOK.format(home=self.home.folder))
+            (folder / "hook").chmod(0o755)
         says = {"before_enter": 0.1, "settle": 0.5, "quiet": 1.0, "composer": r">\s*", **typing}
         argv = ["{python}", "-I", "-S", "-c", MEMBER, str(folder), str(swallowed), "> "]
         rows = [
@@ -81,6 +99,7 @@ class Field:
             f"steers = {json.dumps(steers)}",
             "[typing]",
             *(f"{key} = {json.dumps(value)}" for key, value in says.items()),
+            *(["[hooks]", 'begun = ["Begin"]', 'ended = ["Stop"]', 'waiting = ["Ask"]'] if hooks else []),
         ]
         profiles = Path(self.environment["XDG_CONFIG_HOME"]) / "firm" / "profiles"
         profiles.mkdir(parents=True, exist_ok=True)

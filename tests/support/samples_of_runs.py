@@ -43,6 +43,7 @@ from client.protocol.operation import Request
 from client.protocol.session import (
     BindSession,
     DeriveToken,
+    HookSession,
     ListSessions,
     OpenSession,
     ReportSession,
@@ -71,7 +72,7 @@ from client.protocol.team_run import (
 from client.protocol.work_asks import CreateWork, DrawWorks, ListWorks
 from providers import profiles
 from providers.port import Typing
-from providers.profiles import Profile
+from providers.profiles import Hooks, Profile
 from tests.support import delegations, effects, mail, scene
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
@@ -79,6 +80,8 @@ from tests.support.works import VERBS, Voice, ann, blocked, bob, operator, secon
 
 #: A profile of tests only, whose program takes text while it works.
 STEERED = "steered"
+#: The same of one that has hooks.
+HOOKED = "hooked"
 
 Asked = tuple[Voice, Request[Any]]
 OnStage = Callable[[Stage], Awaitable[Asked]]
@@ -138,6 +141,14 @@ async def _steer(s: Stage) -> Asked:
     made = await supervisor(own).ok(ask)
     await supervisor(own).ok(effects.settle(own, made))
     return ann(own), SteerSession(session_id=own.bob.session.id, text="rather blue")
+
+
+async def _hook(s: Stage) -> Asked:
+    """The profile of Bob is one that has hooks: ``HOOKED``."""
+    await s.node.ok(UpdateAgent(agent_member_id=AgentMemberRef(s.bob.agent.id), expected_version=1, profile=HOOKED))
+    hooks = Hooks(begun=["Begin"], ended=["Stop"], waiting=["Ask"])
+    profiles.PROFILES[HOOKED] = Profile(name=HOOKED, argv=["/bin/true"], hooks=hooks)
+    return bob(s), HookSession(event="Begin", sequence=1)
 
 
 async def _seen(s: Stage) -> Asked:
@@ -350,6 +361,7 @@ ON_STAGE: Mapping[str, OnStage] = {
     "session.bind": _bind,
     "session.claims": _by(operator, lambda s: SetClaims(session_id=s.bob.session.id, accepts_new_claims=False)),
     "session.close": _by(ann, lambda s: CloseSession(session_id=s.cid.session.id)),
+    "session.hook": _hook,
     "session.interrupt": _by(ann, lambda s: InterruptSession(session_id=s.bob.session.id)),
     "session.list": _by(operator, lambda _: ListSessions()),
     "session.open": _open,

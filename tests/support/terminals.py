@@ -41,13 +41,16 @@ while True:
 """
 
 #: A member with a composer: what it took it writes to the file ``took`` of a folder, a line each, and then it runs the
-#: program ``does`` that stands there, if one does, as an agent runs commands. The second word is how many Enters it
-#: swallows, the third what its composer shows before a line.
+#: program ``does`` that stands there, if one does, as an agent runs commands. Before and after that it runs ``hook``
+#: there with the name of the event and the number of the turn, as an agent runs its hooks. The second word is how many
+#: Enters it swallows, the third what its composer shows before a line.
 MEMBER = """
 import os, subprocess, sys, termios, tty
 tty.setraw(0)
 folder, swallow, prompt = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
-line = b""
+line, turn = b"", 0
+def hook(event):
+    if os.path.exists(folder + "/hook"): subprocess.run([folder + "/hook", event, str(turn)])
 os.write(1, b"\\x1b[?2004hready\\r\\n" + prompt)
 while True:
     for byte in os.read(0, 4096):
@@ -57,10 +60,13 @@ while True:
             swallow -= 1; continue
         text = line.replace(b"\\x1b[200~", b"").replace(b"\\x1b[201~", b"").replace(b"\\r", b"/")
         line = b""
+        turn += 1
         with open(folder + "/took", "ab") as log: log.write(text + b"\\n")
         os.write(1, b"\\r\\ntook it\\r\\n")
+        hook("Begin")
         if os.path.exists(folder + "/does"):
             with open(folder + "/did", "ab") as log: subprocess.run(folder + "/does", input=text, stdout=log)
+        hook("Stop")
         os.write(1, b"\\r\\n" + prompt)
 """
 

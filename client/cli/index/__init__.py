@@ -1,6 +1,6 @@
 """Generated from the operation table by ``.ci/generate``; do not edit."""
 
-DIGEST = '7cd8cd28eef980a8'
+DIGEST = '0d237539358351da'
 
 # noun: help
 NOUNS = {
@@ -43,6 +43,7 @@ CODES = {
     'FILE_UNUSABLE': (1, 'reread', 'The path cannot be used as asked.'),
     'FRAME_TOO_LARGE': (2, 'never', 'The request is larger than a frame may be.'),
     'GATE_NOT_PASSED': (1, 'reread', 'A named check or the verifier has not passed this submission.'),
+    'HOOK_UNKNOWN': (1, 'never', 'The profile of this member gives that hook no meaning.'),
     'HOST_REQUIRED': (1, 'reread', 'An active team needs exactly one active Host.'),
     'IDEMPOTENCY_KEY_REUSED': (1, 'never', 'The key was used for another request.'),
     'INTERNAL': (1, 'same', 'The daemon failed; its log says where.'),
