@@ -69,6 +69,12 @@ def steers(name: str) -> bool:
     return found is not None and found.typing is not None and found.steers
 
 
+def keeps(name: str) -> bool:
+    """Whether members of this profile keep a conversation beyond their process."""
+    found = PROFILES.get(name)
+    return found is not None and found.native is not None
+
+
 class Wrong(Exception):
     """A file that says no profile."""
 

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "7cd8cd28eef980a8"
+DIGEST = "6cac221947d96669"
