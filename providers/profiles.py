@@ -89,6 +89,12 @@ def steers(name: str) -> bool:
     return found is not None and found.typing is not None and found.steers
 
 
+def keeps(name: str) -> bool:
+    """Whether members of this profile keep a conversation beyond their process."""
+    found = PROFILES.get(name)
+    return found is not None and found.native is not None
+
+
 def meaning(name: str, event: str) -> Heard | None:
     """What a hook of a program of this profile says of its turn."""
     found = PROFILES.get(name)

@@ -36,10 +36,11 @@ class Records:
         self._kept.clear()
         for seat in seats:
             if seat.session is not None and seat.launch is not None:
-                self.know(seat.profile, seat.session, seat.launch)
+                self.know(seat.session, seat.launch)
 
-    def know(self, name: str, session: AgentSession, launch: RuntimeEffect) -> None:
-        profile, path = self.profiles.get(name), self.transcript(name, session.native_session, launch.cwd)
+    def know(self, session: AgentSession, launch: RuntimeEffect) -> None:
+        profile = self.profiles.get(session.profile)
+        path = self.transcript(session.profile, session.native_session, launch.cwd)
         if profile is not None and profile.records and path is not None:
             self._kept[session.id] = profile, path
 
@@ -63,7 +64,7 @@ class Records:
 
     async def _read(self, session_id: SessionId, read: Callable[[], Reading]) -> None:
         try:
-            self._readings[session_id] = await trio.to_thread.run_sync(read)
+            self._readings[session_id] = await trio.to_thread.run_sync(read, abandon_on_cancel=True)
         except OSError as error:  # it says nothing then, which is no sign of anything
             log.warning("cannot read the records of session=%s: %s", session_id, error)
 

@@ -61,8 +61,9 @@ class Doing(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class BoardMember:
-    """``session`` is how its session that is not closed is, None where it has none; ``activity`` whether a turn goes on
-    there, by what and since when. ``waits`` is what it waits for before it is told what waits for it.
+    """``session`` is how its session that is not closed is, None where it has none; ``native_session`` the conversation
+    of its program in there, and ``resumed`` whether it goes on with that of a former session. ``activity`` is whether a
+    turn goes on there, by what and since when; ``waits`` what it waits for before it is told what waits for it.
     """
 
     member_run_id: MemberRunId
@@ -74,6 +75,8 @@ class BoardMember:
     work_id: WorkId | None
     work_title: str
     mail: int
+    native_session: str = ""
+    resumed: bool = False
     activity: Activity = Activity.UNKNOWN
     activity_at: UnixMs | None = None
     activity_source: Source | None = None

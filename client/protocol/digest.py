@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "0d237539358351da"
+DIGEST = "b0b66112648ab49d"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from client.protocol.cli_index import flag
 from client.protocol.operation import Operation
-from client.protocol.refusals import COMMON, HELLO, ROWS, WORKSPACES, WRITING
+from client.protocol.refusals import COMMON, HELLO, LAUNCHES, ROWS, WRITING
 from client.protocol.shape import Shape, shapes
 
 #: What ``client/cli`` says of itself; a test compares.
@@ -68,7 +68,7 @@ def refusals(rows: Iterable[Operation], start: Mapping[str, str]) -> str:
         by = [f"`{op.name}`" for op in table if code in op.refuses]
         where = ["every operation"] if code in COMMON else ["every write"] if code in WRITING else by
         where += ["the hello"] if code in HELLO else []
-        where += ["the workspaces"] if code in WORKSPACES else []
+        where += ["launches"] if code in LAUNCHES else []
         lines.append(f"| `{code}` | {row.meaning} | {row.retry} | {row.exit} | {row.http} | {', '.join(where)} |")
     lines.append(
         "\n## Before it serves\n\nA daemon that cannot start says one of these on stderr and ends with status 1.\n"

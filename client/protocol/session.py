@@ -135,10 +135,12 @@ class AgentSession:
     """One incarnation of a member in a run. ``pid``, ``start_ticks`` and ``boot_id`` prove its process; 0 and empty
     until it was proven. ``streak`` counts cycles in a row that came to nothing; a degraded session gets no more of them
     until its member does something. ``typist`` is who has stepped in at its terminal; empty: nobody. ``ceiling`` is
-    that of its member when it was opened, and stays; no process is held to it yet. ``activity`` is what was last said
-    of its turn, by what and when; ``turn`` is the program's own id of that, ``turn_begun`` and ``turn_ended`` mark the
-    last begin and the last end that its hooks told of. ``capacity`` is what a record of its program said, by which
-    rule.
+    that of its member when it was opened, and stays; no process is held to it yet. ``native_session`` is the
+    conversation that its program, of ``profile``, keeps beyond its process, by the program's own id; empty where it
+    keeps none. ``resumed_from`` is the session whose conversation it goes on with; None where it began its own.
+    ``activity`` is what was last said of its turn, by what and when; ``turn`` is the program's own id of that,
+    ``turn_begun`` and ``turn_ended`` mark the last begin and the last end that its hooks told of. ``capacity`` is what
+    a record of its program said, by which rule.
     """
 
     id: SessionId
@@ -165,6 +167,8 @@ class AgentSession:
     hinted_at: UnixMs | None
     typist: str
     ceiling: Ceiling
+    profile: str = ""
+    resumed_from: SessionId | None = None
     activity: Activity = Activity.UNKNOWN
     activity_at: UnixMs | None = None
     activity_source: Source | None = None
@@ -223,6 +227,7 @@ class OpenSession(Request[AgentSession]):
     sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
     driver: Annotated[Driver, "who starts its cycles"] = Driver.HOST_DRIVEN
     supersede: Annotated[bool, "end a former session that is not closed"] = False
+    cwd: Annotated[str, "the folder in which it will work, where that is known", Bounds(most=4096)] = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -348,6 +353,7 @@ OPERATIONS = (
             Code.AGENT_MEMBER_RETIRED,
             Code.AGENT_SESSION_EXISTS,
             Code.MEMBER_RUN_CLOSED,
+            Code.NATIVE_SESSION_TAKEN,
             Code.TEAM_RUN_NOT_OPEN,
         ),
     ),
@@ -359,6 +365,7 @@ OPERATIONS = (
         refuses=(
             *_SUP,
             Code.INVALID_STATE_TRANSITION,
+            Code.NATIVE_SESSION_TAKEN,
             Code.WORK_BINDING_LIVE,
         ),
     ),

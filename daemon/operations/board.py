@@ -49,7 +49,7 @@ def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
     members: list[BoardMember] = []
     seated = {each.member_run_id: each for each in sessions.open_of_run(tx, run.id)}
     full = facts.under_way(tx, run.id) >= run.cycles
-    for place, name, role, number, membership, session, profile, mail in facts.members(tx, run.id):
+    for place, name, role, number, membership, session, profile, mail, native, resumed in facts.members(tx, run.id):
         of = seated.get(place)
         work = facts.does(tx, run.id, membership)
         members.append(
@@ -63,6 +63,8 @@ def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
                 work_id=WorkId(work[0]) if work else None,
                 work_title=work[1] if work else "",
                 mail=mail,
+                native_session=native,
+                resumed=bool(resumed),
                 **(_turn(tx, call, run, of, full=full and profiles.takes_text(profile)) if of is not None else {}),
             )
         )

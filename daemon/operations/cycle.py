@@ -11,11 +11,11 @@ from client.protocol.effect import Certainty, RuntimeEffect, Wake
 from client.protocol.ids import SessionId
 from client.protocol.message import MailCause, MailState, MessageDelivery
 from client.protocol.refusals import Refusal
-from client.protocol.session import AgentSession, Ending, Failure, SessionCause
+from client.protocol.session import AgentSession, Ending, Failure, ReportSession, SessionCause
 from daemon.call import Call
 from daemon.kernel.effect import left_alone
-from daemon.kernel.session import SESSION, streak_after
-from daemon.kernel.turn import began, fell_quiet
+from daemon.kernel.session import ENDS, ORPHANING, SESSION, streak_after
+from daemon.kernel.turn import UNHEARD, began, fell_quiet
 from daemon.operations import attempt, mail
 from store import attempt as attempts
 from store import effect as effects
@@ -94,6 +94,14 @@ def ended(tx: Tx, call: Call, of: AgentSession, ending: Ending, failure: Failure
     how = ending.value if failure is None else f"{ending.value}, {failure.value}"
     EFFECTS.change(tx, effect, kind=f"ended: {how}", actor=call.actor, at=call.now, ending=ending, failure=failure)
     return {"streak": streak_after(of.streak, ending), **fell_quiet(of, effect.after_turn, call.now)}
+
+
+def reported(tx: Tx, call: Call, of: AgentSession, ask: ReportSession) -> dict[str, Any]:
+    """What a report makes of the cycle that it ends, and so of the session."""
+    how, why = ENDS.get(ask.cause, (Ending.TERMINAL_UNOBSERVED, None))
+    ending, failure = (ask.ending, ask.failure) if ask.ending else (how, ask.failure or why)
+    changes = ended(tx, call, of, ending, failure if ending is Ending.PROVIDER_FAILED else None)
+    return {**changes, **UNHEARD} if ask.cause in ORPHANING else changes
 
 
 def spoke(tx: Tx, call: Call, operation: str) -> None:

@@ -49,10 +49,10 @@ from daemon.kernel import cursor
 from daemon.kernel.agent import available
 from daemon.kernel.attempt import CustodyCause
 from daemon.kernel.capacity import shown
-from daemon.kernel.session import ENDS, ORPHANING, PROCESS, SESSION, current, exists
+from daemon.kernel.session import ORPHANING, PROCESS, SESSION, current, detached, exists
 from daemon.kernel.team_run import fenced, goes_on, present
 from daemon.kernel.turn import UNHEARD
-from daemon.operations import actor, attempt, cycle, find, mail
+from daemon.operations import actor, attempt, conversation, cycle, find, mail
 from store import attempt as attempts
 from store import session as sessions
 from store import team_run as runs
@@ -88,7 +88,7 @@ def open_(tx: Tx, call: Call, ask: OpenSession) -> AgentSession | Refusal:
         if refusal := _may_open(tx, place) or _may_supersede(tx, place, former):
             return refusal
         _supersede(tx, call, former)
-    session = _open(tx, call, place, ask.driver, SupGen(ask.sup_gen), _NO_PROCESS)
+    session = _open(tx, call, place, ask.driver, SupGen(ask.sup_gen), _NO_PROCESS, cwd=ask.cwd)
     if isinstance(session, Refusal):
         return session
     capability = Capability(
@@ -128,11 +128,11 @@ def _may_supersede(tx: Tx, place: MemberRun, former: AgentSession) -> Refusal | 
     """A supervisor ends sessions of its own run, and what a run that is over left behind."""
     run = TEAM_RUNS.load(tx, former.team_run_id)
     assert run is not None, "a foreign key holds it"
-    return None if run.id == place.team_run_id or goes_on(run) else exists(former)
+    return detached(former) if run.id == place.team_run_id or goes_on(run) else exists(former)
 
 
-def _open(
-    tx: Tx, call: Call, place: MemberRun, driver: Driver, sup_gen: SupGen, process: ProcessFacts
+def _open(  # noqa: PLR0913 — what each way of opening one knows
+    tx: Tx, call: Call, place: MemberRun, driver: Driver, sup_gen: SupGen, process: ProcessFacts, *, cwd: str = ""
 ) -> AgentSession | Refusal:
     if refusal := _may_open(tx, place):
         return refusal
@@ -141,6 +141,8 @@ def _open(
     agent = AGENTS.load(tx, place.agent_member_id)
     assert agent is not None, "a foreign key holds it"
     proven = process.pid > 0
+    driven = driver is Driver.HOST_DRIVEN
+    has = conversation.chosen(tx, place, agent, cwd) if driven else conversation.Conversation()
     made = AgentSession(
         id=SessionId(new_id()),
         version=1,
@@ -157,7 +159,7 @@ def _open(
         pid=process.pid,
         start_ticks=process.start_ticks,
         boot_id=process.boot_id,
-        native_session="",
+        native_session=has.native_id,
         created_at=call.now,
         updated_at=call.now,
         closed_at=None,
@@ -166,8 +168,10 @@ def _open(
         hinted_at=None,
         typist="",
         ceiling=agent.ceiling,
+        profile=agent.profile,
+        resumed_from=has.resumed_from,
     )
-    return SESSIONS.insert(tx, made, kind="bound" if proven else "opened", actor=call.actor, at=call.now)
+    return SESSIONS.insert(tx, made, kind="bound" if proven else has.how, actor=call.actor, at=call.now)
 
 
 def _supersede(tx: Tx, call: Call, former: AgentSession) -> None:
@@ -215,6 +219,8 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
     state = SESSION.after(session.state, ask.cause, f"session/{session.id}")
     if isinstance(state, Refusal):
         return state
+    if refusal := conversation.renamed(tx, session, ask.native_session):
+        return refusal
     live = attempts.live_of_session(tx, session.id)
     if ask.cause is SessionCause.CLOSED:
         if live:
@@ -228,11 +234,7 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
         _end_capability(tx, call, session, "lost", CapabilityState.REVOKED)
     changes = {"state": state, "process": PROCESS.get(ask.cause, session.process), **_said(tx, call, session, ask)}
     if state is not SessionState.ACTIVE:
-        how = ENDS.get(ask.cause, (Ending.TERMINAL_UNOBSERVED, None))
-        ending, failure = (ask.ending, ask.failure) if ask.ending else (how[0], ask.failure or how[1])
-        changes |= cycle.ended(tx, call, session, ending, failure)
-    if ask.cause in ORPHANING:
-        changes |= UNHEARD
+        changes |= cycle.reported(tx, call, session, ask)
     kind = f"{ask.cause.value}: {ask.reason}" if ask.reason else ask.cause.value
     return SESSIONS.change(tx, session, kind=kind, actor=call.actor, at=call.now, **changes)
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.daemon import Daemon, Home, new_home
 from tests.support.repos import Repo
-from tests.support.terminals import MEMBER
+from tests.support.terminals import KEEPER, MEMBER
 from tests.support.wire import PATIENCE
 
 FIRM = str(Path(sys.executable).with_name("firm"))
@@ -74,7 +74,7 @@ class Field:
         path.write_text(f'[team]\nname = "crew"\nhost = "me"\n{rows}{works}', "utf-8")
         return path
 
-    def talker(
+    def talker(  # noqa: PLR0913 — what a member that takes text can be
         self,
         name: str = "kiwi",
         *,
@@ -82,10 +82,14 @@ class Field:
         swallowed: int = 0,
         steers: bool = False,
         hooks: bool = False,
+        records: str = "",
+        keeps: str = "",
         **typing: object,
     ) -> Path:
         """A team file with one member that takes text, and the profile for it; the folder in which it says what it
-        took (``terminals.MEMBER``), and in which its hook stands, if it has one.
+        took (``terminals.MEMBER``), and in which its hook stands, if it has one. With ``keeps``, where profiles say
+        that it keeps its transcripts, it is one that is resumed (``terminals.KEEPER``). With ``records``, the rules as
+        TOML, its transcript is NATIVE.jsonl in that folder.
         """
         folder = self.home.temporary / f"{name}-told"
         folder.mkdir()
@@ -93,7 +97,8 @@ class Field:
             (folder / "hook").write_text(HOOK.format(home=self.home.folder))
             (folder / "hook").chmod(0o755)
         says = {"before_enter": 0.1, "settle": 0.5, "quiet": 1.0, "composer": r">\s*", **typing}
-        argv = ["{python}", "-I", "-S", "-c", MEMBER, str(folder), str(swallowed), "> "]
+        program = KEEPER if keeps else MEMBER
+        argv = ["{python}", "-I", "-S", "-c", program, str(folder), str(swallowed), "> "]
         rows = [
             f"argv = {json.dumps(argv)}",
             f"steers = {json.dumps(steers)}",
@@ -101,6 +106,11 @@ class Field:
             *(f"{key} = {json.dumps(value)}" for key, value in says.items()),
             *(["[hooks]", 'begun = ["Begin"]', 'ended = ["Stop"]', 'waiting = ["Ask"]'] if hooks else []),
         ]
+        if records:
+            keeps = f"{folder}/{{native_id}}.jsonl"
+        if keeps:
+            words = ["[native]", 'start = ["--session-id", "{native_id}"]', 'resume = ["--resume", "{native_id}"]']
+            rows += [*words, f"transcript = {json.dumps(keeps)}", records]
         profiles = Path(self.environment["XDG_CONFIG_HOME"]) / "firm" / "profiles"
         profiles.mkdir(parents=True, exist_ok=True)
         (profiles / "talker.toml").write_text("\n".join(rows), "utf-8")

@@ -42,13 +42,15 @@ while True:
 
 #: A member with a composer: what it took it writes to the file ``took`` of a folder, a line each, and then it runs the
 #: program ``does`` that stands there, if one does, as an agent runs commands. Before and after that it runs ``hook``
-#: there with the name of the event and the number of the turn, as an agent runs its hooks. The second word is how many
+#: there with the name of the event and the number of the turn, as an agent runs its hooks. What it runs finds its last
+#: word, the id of its conversation where it keeps one, as NATIVE. The second word is how many
 #: Enters it swallows, the third what its composer shows before a line.
 MEMBER = """
 import os, subprocess, sys, termios, tty
 tty.setraw(0)
 folder, swallow, prompt = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
 line, turn = b"", 0
+os.environ["NATIVE"] = sys.argv[-1]
 def hook(event):
     if os.path.exists(folder + "/hook"): subprocess.run([folder + "/hook", event, str(turn)])
 os.write(1, b"\\x1b[?2004hready\\r\\n" + prompt)
@@ -69,6 +71,20 @@ while True:
         hook("Stop")
         os.write(1, b"\\r\\n" + prompt)
 """
+
+#: The same, with a conversation that it keeps in a folder of its own by the id that it was given: ``took`` is its
+#: transcript, which comes with the first text. It begins none that is there, and goes on with none that is not.
+KEEPER = (
+    """
+import os, sys
+way, own = sys.argv[4], sys.argv[1] + "/" + sys.argv[5]
+if os.path.exists(own + "/took") != (way == "--resume"):
+    sys.exit("no: " + way)
+os.makedirs(own, exist_ok=True)
+sys.argv[1] = own
+"""
+    + MEMBER
+)
 
 #: A child in a session of its own whose parents are gone; its pid goes to a file.
 STRAY = """

@@ -31,6 +31,7 @@ CREATE TABLE effects (
     text text NOT NULL,
     ending text CHECK (ending IN ('completed', 'empty_output', 'interrupted_by_host', 'interrupted_by_provider',
         'closed', 'provider_failed', 'transport_lost', 'terminal_unobserved')),
+    resumes integer NOT NULL CHECK (resumes IN (0, 1)),
     failure text CHECK (failure IN ('quota_exhausted', 'unauthorized', 'output_limit', 'refusal',
         'turn_request_limit', 'runner_error', 'turn_failed')),
     after_turn integer NOT NULL CHECK (after_turn >= 0),
@@ -42,6 +43,7 @@ CREATE TABLE effects (
     CHECK ((kind = 'steer') = (text <> '')),
     CHECK ((work_id IS NULL) = (work_version = 0)),
     CHECK (ending IS NULL OR (kind = 'deliver' AND certainty = 'applied')),
+    CHECK (resumes = 0 OR kind = 'launch'),
     CHECK (failure IS NULL OR ending = 'provider_failed')
 ) STRICT;
 
