@@ -43,10 +43,13 @@ def began(of: AgentSession, at: UnixMs) -> dict[str, Any]:
 
 
 def fell_quiet(of: AgentSession, after_turn: int, at: UnixMs) -> dict[str, Any]:
-    """What the end of a cycle says of the turn, where no hook told of that end."""
+    """What the end of a cycle says of the turn, where no hook told of that end. One that comes later is of that turn,
+    and ends no other.
+    """
     if of.turn_ended > after_turn:
         return {}
-    return {"activity": Activity.IDLE, "activity_at": at, "activity_source": Source.TERMINAL}
+    idle = {"activity": Activity.IDLE, "activity_at": at, "activity_source": Source.TERMINAL}
+    return {**idle, "turn_ended": max(of.turn_begun, of.turn_ended)}
 
 
 #: Nobody listened, or there is no process: what was said before says nothing of now.

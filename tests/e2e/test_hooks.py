@@ -38,13 +38,6 @@ def until(field: Field, activity: str) -> Any:  # noqa: ANN401 — the session
     return found
 
 
-def hook(field: Field, folder: Path, event: str, turn: int) -> None:
-    """As if the member's program ran it, late: a process of the member's own does."""
-    (folder / "late").write_text(f'#!/bin/sh\n"{folder}/hook" {event} {turn}\n')
-    (folder / "late").chmod(0o755)
-    does(field, folder, f'#!/bin/sh\n"{folder}/late"\n')
-
-
 def test_a_cycle_is_over_when_its_hooks_say_so_however_long_its_terminal_is_watched(field: Field) -> None:
     folder = begun(field, works=WORK, hooks=True, quiet=600)
     does(field, folder, DOES_IT)
@@ -67,22 +60,29 @@ def test_a_turn_that_only_runs_hooks_has_come_to_nothing(field: Field) -> None:
 
 
 def test_what_a_hook_says_after_the_end_of_its_turn_takes_nothing_back(field: Field) -> None:
-    """A notification of the first turn comes in the second, and again after that."""
+    """A notification of the first turn comes after that turn, and one in the second."""
     folder = begun(field, hooks=True, quiet=600)
-    hook(field, folder, "Ask", 1)
+    gate, done = folder / "gate", folder / "done"
+    os.mkfifo(gate)
+    os.mkfifo(done)
+    does(field, folder, f'#!/bin/sh\n(read -r _ < {gate}; "{folder}/hook" Ask 1; echo > {done}) &\n')
     up(field)
     idle(field)
     send(field, "one?")
     endings(field, 1)
-    found = session(field)
-    assert (found["activity"], found["turn"]) == ("idle", "1")
-    send(field, "two?")
-    endings(field, 2)
-    found = session(field)
-    assert (found["activity"], found["turn"], found["state"]) == ("idle", "2", "idle")
-    assert (folder / "hooked").read_text().splitlines()[3:] == ["Begin 2 0", "Ask 1 0", "Stop 2 0"]
-    send(field, "three?")  # and it is told what waits for it as before
-    assert len(endings(field, 3)) == 3
+    before = session(field)
+    assert (before["activity"], before["turn"]) == ("idle", "1")
+    opens(gate)
+    assert done.read_text() == "\n"
+    assert session(field) == before
+    does(field, folder, f'#!/bin/sh\n"{folder}/hook" Ask 1\n')
+    send(field, "two?")  # it is told what waits for it as before
+    assert endings(field, 2) == ["empty_output"] * 2
+    assert (session(field)["activity"], session(field)["turn"]) == ("idle", "2")
+    heard = ["Begin 1 0", "Stop 1 0", "Ask 1 0", "Begin 2 0", "Ask 1 0", "Stop 2 0"]
+    assert (folder / "hooked").read_text().splitlines() == heard
+    kinds = [e["kind"] for e in field.ask("event", "list", "--stream", f"session/{before['id']}")["items"]]
+    assert [kind for kind in kinds if kind.startswith("hook")] == ["hook: begun", "hook: ended"] * 2
 
 
 def test_who_waits_for_a_person_is_shown_to(field: Field) -> None:

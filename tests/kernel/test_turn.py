@@ -98,3 +98,12 @@ def test_a_terminal_says_no_more_than_hooks() -> None:
     # An end that no hook told of, as after an interrupt.
     assert attrs.evolve(hooked, **fell_quiet(hooked, 0, UnixMs(6))).activity_source is Source.TERMINAL
     assert fell_quiet(after([(E, 1, 2)], ids=True, of=hooked), 0, UnixMs(6)) == {}
+
+
+def test_an_end_that_no_hook_told_of_is_not_told_again_by_a_late_one() -> None:
+    """It would end the turn of the next text."""
+    interrupted = after([(B, 1, 1)], ids=True)
+    interrupted = attrs.evolve(interrupted, **fell_quiet(interrupted, 0, UnixMs(6)))
+    assert after([(E, 1, 9)], ids=True, of=interrupted) == interrupted
+    assert after([(W, 1, 9)], ids=True, of=interrupted) == interrupted
+    assert after([(B, 2, 9), (E, 2, 10)], ids=True, of=interrupted).turn_ended > interrupted.turn_ended

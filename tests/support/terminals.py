@@ -43,8 +43,8 @@ while True:
 #: A member with a composer: what it took it writes to the file ``took`` of a folder, a line each, and then it runs the
 #: program ``does`` that stands there, if one does, as an agent runs commands. Before and after that it runs ``hook``
 #: there with the name of the event and the number of the turn, as an agent runs its hooks. What it runs finds its last
-#: word, the id of its conversation where it keeps one, as NATIVE. The second word is how many
-#: Enters it swallows, the third what its composer shows before a line.
+#: word, the id of its conversation where it keeps one, as NATIVE. The interrupt key empties its line. The second word
+#: is how many Enters it swallows, the third what its composer shows before a line.
 MEMBER = """
 import os, subprocess, sys, termios, tty
 tty.setraw(0)
@@ -56,6 +56,8 @@ def hook(event):
 os.write(1, b"\\x1b[?2004hready\\r\\n" + prompt)
 while True:
     for byte in os.read(0, 4096):
+        if byte == 3:
+            line = b""; os.write(1, b"\\r\\n" + prompt); continue
         if byte != 13 or (line.endswith(b"\\x1b[200~") or b"\\x1b[200~" in line and b"\\x1b[201~" not in line):
             line += bytes([byte]); os.write(1, bytes([byte]) if byte >= 32 else b"."); continue
         if swallow:
