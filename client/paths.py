@@ -43,7 +43,7 @@ def run_folder(folder: str) -> str:
 
 
 def node_file(folder: str) -> dict[str, object]:
-    """What the last holder of the lock wrote about itself. Raises ``NoDaemon``."""
+    """What the last holder of the lock wrote about itself. Raises ``NoDaemon``, also while one has no doors yet."""
     import json
 
     try:
@@ -51,7 +51,7 @@ def node_file(folder: str) -> dict[str, object]:
             found = json.load(file)
     except (OSError, ValueError) as error:
         raise NoDaemon(folder) from error
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or "socket" not in found:
         raise NoDaemon(folder)
     return found
 

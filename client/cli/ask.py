@@ -39,7 +39,7 @@ class Conversation:
         self.welcome: dict[str, object] = {}
         try:
             where = paths.node_file(home)["socket"]
-        except (paths.NoDaemon, KeyError):
+        except paths.NoDaemon:
             raise Unavailable(f"no daemon has run in {home}") from None
         self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         # A blocking connect waits while the accept queue is full; the send timeout bounds it.

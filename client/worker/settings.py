@@ -47,7 +47,7 @@ def read(environment: Mapping[str, str]) -> Settings:
 def _socket() -> str:
     try:
         return str(paths.node_file(paths.home())["socket"])
-    except (paths.NoDaemon, paths.NoHome, KeyError):
+    except (paths.NoDaemon, paths.NoHome):
         raise Misused("no daemon is known here; set FIRM_SOCKET, or FIRM_HOME to where one has run") from None
 
 
