@@ -60,6 +60,7 @@ def means(
         folder=functools.partial(_folder, workspaces, _worktrees(own)),
         launcher=lambda launch_id: (*words, str(quickest(source, compiled)), str(socket), launch_id),
         profiles=profiles.PROFILES,
+        home=own.get("HOME") or str(Path.home()),
         crash=crash,
         checks=Checks(
             _data(own) / "checks" / _own(checks or folder),

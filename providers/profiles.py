@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import string
 import tomllib
+from collections.abc import Collection
 from pathlib import Path
 
 import attrs
@@ -14,6 +17,29 @@ from providers.port import Typing
 
 
 @attrs.frozen(kw_only=True)
+class Native:
+    """A conversation that a program keeps beyond its process, under an id that we choose. ``start`` are the words that
+    begin one, ``resume`` those that go on with one; both stand behind ``argv`` and name ``{native_id}``. ``transcript``
+    is the file without which there is nothing to go on from.
+    """
+
+    start: list[str]
+    resume: list[str]
+    transcript: str
+
+    def words(self, native_id: str, *, resumes: bool) -> list[str]:
+        return [word.format(native_id=native_id) for word in (self.resume if resumes else self.start)]
+
+    def file(self, native_id: str, *, cwd: str, home: str) -> Path:
+        """The transcript of a session that works in ``cwd``. ``{cwd}`` is where links lead to, as a process sees the
+        folder that it is in; in ``{cwd_slug}`` everything but ASCII letters and digits is a dash.
+        """
+        folder = os.path.realpath(cwd)
+        slug = re.sub(r"[^A-Za-z0-9]", "-", folder)
+        return Path(self.transcript.format(home=home, cwd=folder, cwd_slug=slug, native_id=native_id))
+
+
+@attrs.frozen(kw_only=True)
 class Profile:
     """``{python}`` in ``argv`` is the interpreter of this build."""
 
@@ -21,6 +47,7 @@ class Profile:
     argv: list[str]
     typing: Typing | None = None  # how it is typed to; a program that takes no text has none
     steers: bool = False  # it takes a text also while it works
+    native: Native | None = None  # how it is resumed; a program without it begins anew each time
 
 
 #: ``command`` is our own worker: it runs a program for each Work and submits its evidence. A daemon adds those of its
@@ -70,10 +97,37 @@ def read(name: str, text: str) -> Profile:
         raise Wrong(found.lifted_by)
     if not found.argv:
         raise Wrong("argv names no program")
+    for word in found.argv:
+        _names(word, {"python"})
     if found.typing is not None:
         for each in (found.typing.composer, *found.typing.dialogs):
             try:
                 re.compile(each)
             except re.error as error:
                 raise Wrong(f"{each!r} is no regular expression: {error}") from None
+    if found.native is not None:
+        _check(found.native)
+    return found
+
+
+def _check(native: Native) -> None:
+    """Raises ``Wrong``. Two sessions share no transcript, so the id stands in everything that says which one."""
+    for what, words in (("start", native.start), ("resume", native.resume), ("transcript", [native.transcript])):
+        known = {"home", "cwd", "cwd_slug", "native_id"} if what == "transcript" else {"native_id"}
+        if "native_id" not in {name for word in words for name in _names(word, known)}:
+            raise Wrong(f"native.{what} does not name {{native_id}}")
+    if not native.transcript.startswith(("/", "{home}/", "{cwd}/")):
+        raise Wrong("native.transcript is no absolute path: begin it with /, {home}/ or {cwd}/")
+
+
+def _names(word: str, known: Collection[str]) -> set[str]:
+    """What stands in braces in a word; anything but the plain names that are known raises ``Wrong``."""
+    try:
+        parts = list(string.Formatter().parse(word))
+    except ValueError as error:
+        raise Wrong(f"{word!r}: {error}") from None
+    found = {name for _, name, _, _ in parts if name is not None}
+    if found - set(known) or any(spec or conversion for _, _, spec, conversion in parts):
+        can_be = ", ".join(f"{{{name}}}" for name in sorted(known))
+        raise Wrong(f"{word!r}: in braces there can be {can_be}; a brace itself is written twice")
     return found

@@ -57,10 +57,16 @@ class Means:
     folder: Callable[[Seat], Awaitable[Path | Refusal]]  # where the member of a seat works
     launcher: Callable[[str], tuple[str, ...]]
     profiles: Mapping[str, Profile]
+    home: str  # the home folder that members get
     checks: Checks | None = None  # without it, named checks wait
     #: When a session last called, on trio's clock; without it nobody listens, and what a cycle came to is not known.
     heard: Callable[[SessionId], float] | None = None
     crash: Callable[[str], None] = _no_crash  # ends this process at a boundary of an effect, for tests
+
+    def transcript(self, profile: str, native_id: str, cwd: str) -> Path | None:
+        """Where the program of a member that works in ``cwd`` keeps that conversation; None where it keeps none."""
+        native = self.profiles[profile].native if profile in self.profiles else None
+        return native.file(native_id, cwd=cwd, home=self.home) if native and native_id else None
 
 
 async def lasting(node: Node, request: Request[R], *, key: str = "") -> R | Refusal:

@@ -8,7 +8,7 @@ import pytest
 
 from providers import profiles
 from providers.port import Typing
-from providers.profiles import Profile, Wrong, read
+from providers.profiles import Native, Profile, Wrong, read
 
 WHOLE = r"""
 argv = ["{python}", "-m", "agent"]
@@ -20,12 +20,26 @@ settle = 1.5
 quiet = 60
 composer = '>\s*'
 dialogs = ["^Do you trust"]
+[native]
+start = ["--session-id", "{native_id}"]
+resume = ["--resume={native_id}"]
+transcript = "{home}/.agent/{cwd_slug}/{native_id}.jsonl"
 """
+
+NATIVE = Native(
+    start=["--session-id", "{native_id}"],
+    resume=["--resume={native_id}"],
+    transcript="{home}/.agent/{cwd_slug}/{native_id}.jsonl",
+)
+#: A program that is resumed, as far as that is right whatever else a test says.
+RESUMED = 'argv = ["a"]\n[native]\nstart = ["{native_id}"]\nresume = ["{native_id}"]\n'
+WITH_FILE = RESUMED + 'transcript = "/{native_id}"'
 
 
 def test_a_file_says_everything_that_a_profile_can() -> None:
     typing = Typing(before_enter=1, enters=2, settle=1.5, quiet=60, composer=r">\s*", dialogs=["^Do you trust"])
-    assert read("agent", WHOLE) == Profile(name="agent", argv=["{python}", "-m", "agent"], typing=typing, steers=True)
+    whole = Profile(name="agent", argv=["{python}", "-m", "agent"], typing=typing, steers=True, native=NATIVE)
+    assert read("agent", WHOLE) == whole
 
 
 def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
@@ -46,6 +60,15 @@ def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
         ('argv = ["a"]\n[typing]\nquiet = "long"', "expected a finite number"),
         ('argv = ["a"]\n[typing]\ncomposer = "("', "'(' is no regular expression: "),
         ('argv = ["a"]\n[typing]\ndialogs = ["["]', "'[' is no regular expression: "),
+        ('argv = ["{pythn}"]', "'{pythn}': in braces there can be {python}; a brace itself is written twice"),
+        ('argv = ["{python"]', "'{python': "),
+        (RESUMED, "required"),
+        (RESUMED + 'transcript = "/x"', "native.transcript does not name {native_id}"),
+        (RESUMED + 'transcript = "{home}/{id}"', "in braces there can be {cwd}, {cwd_slug}, {home}, {native_id}"),
+        (RESUMED + 'transcript = "{home}/{native_id!r}"', "in braces there can be "),
+        (RESUMED + 'transcript = "x/{native_id}"', "native.transcript is no absolute path"),
+        (WITH_FILE.replace('resume = ["{native_id}"]', 'resume = ["-c"]'), "native.resume does not name {native_id}"),
+        (WITH_FILE.replace('start = ["{native_id}"]', "start = []"), "native.start does not name {native_id}"),
     ],
 )
 def test_what_is_no_profile_says_why(text: str, said: str) -> None:
@@ -65,3 +88,18 @@ def test_one_that_is_wrong_keeps_no_other_from_being_there(tmp_path: Path, monke
     assert [name for name in ("command", "good", "bad") if profiles.takes_text(name)] == ["good"]
     assert [name for name in ("command", "good", "bad") if profiles.steers(name)] == ["good"]
     assert profiles.add(tmp_path / "nothing") == []
+
+
+def test_a_conversation_is_begun_and_gone_on_with_by_its_id() -> None:
+    assert NATIVE.words("7f", resumes=False) == ["--session-id", "7f"]
+    assert NATIVE.words("7f", resumes=True) == ["--resume=7f"]
+
+
+def test_a_transcript_is_where_the_program_keeps_it_for_the_folder_that_it_sees(tmp_path: Path) -> None:
+    """A process that was started through a link is in the folder to which that leads."""
+    (tmp_path / "my_repo.git").mkdir()
+    (tmp_path / "link").symlink_to("my_repo.git")
+    slug = str(tmp_path).replace("/", "-").replace("_", "-") + "-my-repo-git"
+    assert NATIVE.file("7f", cwd=str(tmp_path / "link"), home="/home/me") == Path(f"/home/me/.agent/{slug}/7f.jsonl")
+    beside = Native(start=[], resume=[], transcript="{cwd}/{native_id}")
+    assert beside.file("7f", cwd=str(tmp_path / "link"), home="/") == tmp_path / "my_repo.git" / "7f"

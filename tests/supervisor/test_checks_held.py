@@ -101,6 +101,7 @@ async def bench(node: InProcessNode, tmp_path: Path) -> AsyncIterator[Bench]:
             folder=no_folder,
             launcher=lambda launch_id: (launch_id,),
             profiles={},
+            home="/",
             checks=Checks(tmp_path / "scratch", tmp_path / "logs", {"PATH": os.environ["PATH"]}),
         )
         yield Bench(s, project, means, tmp_path)

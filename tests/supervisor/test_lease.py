@@ -122,6 +122,7 @@ def nothing(ready: Callable[[], Any] = trio.lowlevel.checkpoint, provider: Provi
         folder=nowhere,
         launcher=lambda _: ("/bin/false", ""),
         profiles={},
+        home="/",
     )
 
 

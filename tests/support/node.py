@@ -289,7 +289,9 @@ def _means(provider: Fake) -> Means:
     async def nowhere(_: Seat) -> Path | Refusal:  # noqa: ASYNC124 — as the supervisor calls it
         raise AssertionError("nobody supervises here")
 
-    return Means(provider=provider, ready=ready, folder=nowhere, launcher=lambda _: ("/bin/false", ""), profiles={})
+    return Means(
+        provider=provider, ready=ready, folder=nowhere, launcher=lambda _: ("/bin/false", ""), profiles={}, home="/"
+    )
 
 
 @pytest.fixture

@@ -202,6 +202,7 @@ async def runtime(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
             folder=folder,
             launcher=lambda launch_id: (sys.executable, "-I", "-S", str(LAUNCHER), str(door.path), launch_id),
             profiles=programs,
+            home=str(home),
             heard=node.dispatcher.heard_at,
         )
         run, host, place = await _run(node)
