@@ -95,9 +95,8 @@ def main(words: list[str]) -> int:
             "look at where standard output goes; what was asked for is done, and firm events shows it",
             as_json=as_json,
         )
-    except paths.NoHome:
-        meaning = "FIRM_HOME is relative, and the current folder has been removed."
-        return say.declined("USAGE", "", meaning, "set FIRM_HOME to a full path", as_json=as_json)
+    except paths.NoHome as none:
+        return say.declined("USAGE", "", none.meaning, none.lifted_by, as_json=as_json)
     except KeyboardInterrupt:
         return _INTERRUPTED
 
@@ -198,7 +197,7 @@ def _operation(noun: str, verb: str, row: Verb, rest: list[str]) -> int:
     as_json = bool(options["json"])
     key = str(options["key"] or (door.new_key() if effect == "write" else ""))
     try:
-        answer, welcome = door.once(paths.home(), DIGEST, op, body, key)
+        answer, welcome = door.once(DIGEST, op, body, key)
     except door.Unavailable as gone:
         return say.unavailable(gone, key, as_json=as_json)
     except door.TooLarge as size:

@@ -35,7 +35,7 @@ def read(environment: Mapping[str, str]) -> Settings:
     except FileNotFoundError:
         raise Misused("the current folder has been removed; start the worker in one that exists") from None
     return Settings(
-        socket=environment.get("FIRM_SOCKET") or _socket(),
+        socket=_socket(),
         capability=environment.get("FIRM_CAPABILITY", ""),
         command=environment.get("FIRM_COMMAND", ""),
         folder=folder,
@@ -46,7 +46,11 @@ def read(environment: Mapping[str, str]) -> Settings:
 
 def _socket() -> str:
     try:
+<<<<<<< HEAD
         return str(paths.node_file(paths.home())["socket"])
+=======
+        return paths.door()[0]
+>>>>>>> h-typing
     except (paths.NoDaemon, paths.NoHome):
         raise Misused("no daemon is known here; set FIRM_SOCKET, or FIRM_HOME to where one has run") from None
 
