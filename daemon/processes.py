@@ -23,6 +23,7 @@ from providers.tmux.server import scope
 from supervisor.checks import Checks
 from supervisor.desk import Means
 from supervisor.workspaces import Workspaces, plan
+from supervisor.worktrees import Worktrees
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ def means(
         launcher=lambda launch_id: (*words, str(quickest(source, compiled)), str(socket), launch_id),
         profiles=profiles.PROFILES,
         crash=crash,
+        worktrees=Worktrees(workspaces, _worktrees(own), crash),
         checks=Checks(
             _data(own) / "checks" / _own(checks or folder),
             check_logs.folder(own) / _own(checks or folder),
