@@ -25,6 +25,7 @@ from providers.tmux.server import scope
 from supervisor.checks import Checks
 from supervisor.desk import Means
 from supervisor.workspaces import Workspaces, plan
+from supervisor.worktrees import Worktrees
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ def means(
         profiles=profiles.PROFILES,
         home=own.get("HOME") or str(Path.home()),
         crash=crash,
+        worktrees=Worktrees(workspaces, _worktrees(own), crash),
         checks=Checks(
             _data(own) / "checks" / _own(checks or folder),
             check_logs.folder(own) / _own(checks or folder),

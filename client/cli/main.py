@@ -48,6 +48,10 @@ BY_HAND = {
         "submit",
         "Submit a Work with its evidence for review. Only acceptance makes it done.",
     ),
+    ("workspace", "archive"): (
+        "archive",
+        "Take a member's worktree away, unless something in it is in no commit; its branch stays.",
+    ),
     ("session", "type"): ("typing", "Step in at a member's terminal; until you leave, nobody else types there."),
     ("up", ""): ("up", "Start what a team file describes, and follow it until it is done."),
     ("down", ""): ("down", "End the processes of a run, and prove that they ended."),

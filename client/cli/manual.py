@@ -13,7 +13,7 @@ _METAVAR = {"int": "N", "float": "X"}
 
 def whole(often: Mapping[str, str], nouns: Mapping[str, str]) -> str:
     """``firm --help``: one screen of 24 lines, what is typed every day first."""
-    lines = ["firm: durable teams of coding agents on one machine.", "", *_rows(often)]
+    lines = ["firm: durable teams of coding agents on one machine.", *_rows(often)]
     lines += ["Everything: firm NOUN VERB [arguments] [--json]", *_rows(nouns)]
     lines += ["firm NOUN --help lists its verbs, firm NOUN VERB --help their arguments."]
     return "\n".join([*lines, "Exit: 0 done, 1 refused, 2 usage, 3 ask again, 4 no daemon, 5 needs recovery."])

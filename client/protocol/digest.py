@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "7cd8cd28eef980a8"
+DIGEST = "afa63d2a85087d2f"

@@ -219,7 +219,8 @@ WRITING = (
 #: The answer to a hello; after one of these the daemon closes the connection.
 HELLO = (Code.CAPABILITY_DENIED, Code.LAUNCH_DENIED, Code.MALFORMED, Code.NOT_AUTHORIZED, Code.PROTOCOL_UNSUPPORTED)
 
-#: Of the workspaces of members, which the daemon prepares before it launches one. No operation answers with these yet.
+#: Of the workspaces of members, which the daemon prepares before it launches one, and archives. No operation answers
+#: with these: they stand in what was read back of the effect.
 WORKSPACES = (Code.WORKSPACE_CONFLICT, Code.WORKSPACE_DIRTY)
 
 
