@@ -271,7 +271,7 @@ VERBS = {
             ('outcome', '--outcome', 'str', False, 'completed', ('completed', 'failed'), False, '', 'whether the attempt was done'),
             ('criteria', '--criterion', 'str', False, (), None, True, '', 'answers, as N=met|not_met|not_applicable[:note]; N is a line or a named check'),
             ('artifact_refs', '--artifact-ref', 'str', False, (), None, True, '', 'what came of it: URL or name@sha256:HEX'),
-            ('check_refs', '--check-ref', 'str', False, (), None, True, '', 'what was run, with its exit status'),
+            ('check_refs', '--check-ref', 'str', False, (), None, True, '', 'what was run, with its exit status; or review:NAME@COMMIT'),
         ),
     ),
     'unhold': (
