@@ -85,8 +85,8 @@ VERBS = {
         (
             ('team_run_id', '--team-run-id', 'str', False, '', None, False, '', "the run it is done in; a member's own when empty"),
             ('title', '--title', 'str', True, None, None, False, '', 'one bounded responsibility'),
-            ('completion_criteria', '--completion-criteria', 'str', True, None, None, False, '', 'what a reviewer can check, one criterion a line'),
-            ('context', '--context', 'str', False, '', None, False, '', 'why it exists, mental model, boundary'),
+            ('completion_criteria', '--completion-criteria', 'prose', True, None, None, False, '', 'what a reviewer can check, one criterion a line'),
+            ('context', '--context', 'prose', False, '', None, False, '', 'why it exists, mental model, boundary'),
             ('claim_mode', '--claim-mode', 'str', False, 'team_claim', ('host_assign', 'team_claim'), False, '', 'who gives it away'),
             ('eligible_member_ids', '--eligible-member-id', 'str', False, (), None, True, '', 'who may claim it; everybody when none is named'),
             ('required_role', '--required-role', 'str', False, '', None, False, '', 'only a member with this role in the run may answer for it'),
@@ -218,7 +218,7 @@ VERBS = {
         (
             ('work_id', '--work-id', 'str', True, None, None, False, '', 'the Work'),
             ('expected_version', '--expected-version', 'int', True, None, None, False, '', 'version last read'),
-            ('reason', '--reason', 'str', True, None, None, False, '', 'what has to change'),
+            ('reason', '--reason', 'prose', True, None, None, False, '', 'what has to change'),
         ),
     ),
     'resume': (
@@ -265,7 +265,7 @@ VERBS = {
         (
             ('work_id', '--work-id', 'str', False, '', None, False, '', 'the Work; without one, the one delivered to the caller'),
             ('expected_version', '--expected-version', 'int', True, None, None, False, '', 'version last read'),
-            ('result_summary', '--result-summary', 'str', True, None, None, False, '', 'result, summary, coverage, worktree, artifacts'),
+            ('result_summary', '--result-summary', 'prose', True, None, None, False, '', 'result, summary, coverage, worktree, artifacts'),
             ('candidate_revision', '--candidate-revision', 'str', False, '', None, False, '', 'the commit submitted, 40 or 64 hex digits'),
             ('report_only', '--report-only', 'bool', False, False, None, False, '', 'there is no commit; the report is the result'),
             ('outcome', '--outcome', 'str', False, 'completed', ('completed', 'failed'), False, '', 'whether the attempt was done'),
@@ -291,8 +291,8 @@ VERBS = {
             ('work_id', '--work-id', 'str', True, None, None, False, '', 'the Work'),
             ('expected_version', '--expected-version', 'int', True, None, None, False, '', 'version last read'),
             ('title', '--title', 'str', False, None, None, False, '', 'new title'),
-            ('context', '--context', 'str', False, None, None, False, '', 'new context'),
-            ('completion_criteria', '--completion-criteria', 'str', False, None, None, False, '', 'new criteria, one a line'),
+            ('context', '--context', 'prose', False, None, None, False, '', 'new context'),
+            ('completion_criteria', '--completion-criteria', 'prose', False, None, None, False, '', 'new criteria, one a line'),
             ('priority', '--priority', 'str', False, None, ('low', 'normal', 'high', 'urgent'), False, '', 'new priority'),
             ('add_checks', '--add-check', 'str', False, (), None, True, '', 'one more check that must pass, as NAME=COMMAND or NAME=limit=SECONDS COMMAND; words, no shell'),
             ('remove_check', '--remove-check', 'str', False, None, None, False, '', 'take this named check away'),
@@ -309,7 +309,7 @@ VERBS = {
             ('expected_version', '--expected-version', 'int', True, None, None, False, '', 'version last read'),
             ('receipt_id', '--receipt-id', 'str', True, None, None, False, '', 'the submission that was looked at'),
             ('outcome', '--outcome', 'str', True, None, ('passed', 'failed'), False, '', 'whether it holds'),
-            ('reason', '--reason', 'str', True, None, None, False, '', 'what was found, and how it was looked for'),
+            ('reason', '--reason', 'prose', True, None, None, False, '', 'what was found, and how it was looked for'),
             ('revision', '--revision', 'str', False, '', None, False, '', 'the commit that was looked at; none where the submission names none'),
             ('evidence_refs', '--evidence-ref', 'str', False, (), None, True, '', 'what shows it'),
         ),
