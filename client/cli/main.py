@@ -82,6 +82,13 @@ _INTERRUPTED = 130
 
 
 def main(words: list[str]) -> int:
+    status = _ended(words)
+    if "client.cli.editor" in sys.modules:
+        load("client.cli.editor").settle(status)
+    return status
+
+
+def _ended(words: list[str]) -> int:
     as_json = "--json" in words
     try:
         return _main(words)

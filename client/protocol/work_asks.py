@@ -207,7 +207,9 @@ class SubmitWork(Request[Work]):
         list[str], "answers, as N=met|not_met|not_applicable[:note]; N is a line or a named check", ANSWERS
     ] = attrs.Factory(list)
     artifact_refs: Annotated[list[str], "what came of it: URL or name@sha256:HEX", REFERENCES] = attrs.Factory(list)
-    check_refs: Annotated[list[str], "what was run, with its exit status", REFERENCES] = attrs.Factory(list)
+    check_refs: Annotated[list[str], "what was run, with its exit status; or review:NAME@COMMIT", REFERENCES] = (
+        attrs.Factory(list)
+    )
 
 
 @attrs.frozen(kw_only=True)
