@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "7cd8cd28eef980a8"
+DIGEST = "e301e834158ac08c"
