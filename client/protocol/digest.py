@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "afa63d2a85087d2f"
+DIGEST = "9fca44831ec068c4"

@@ -277,6 +277,11 @@ class UpdateWork(Request[Work]):
         MembershipId | None, "the member without whose word no submission is accepted; it never does this Work", ID
     ] = None
     remove_verifier: Annotated[bool, "let the named checks and the acceptance decide alone"] = False
+    claim_mode: Annotated[ClaimMode | None, "who gives it away from now on; whoever answers for it stays"] = None
+    eligible_member_ids: Annotated[list[str], "who may claim it, instead of those named before", WORDS] = attrs.Factory(
+        list
+    )
+    remove_eligible: Annotated[bool, "name nobody any more: everybody may claim it"] = False
 
 
 @attrs.frozen(kw_only=True)

@@ -46,11 +46,7 @@ def read(environment: Mapping[str, str]) -> Settings:
 
 def _socket() -> str:
     try:
-<<<<<<< HEAD
-        return str(paths.node_file(paths.home())["socket"])
-=======
         return paths.door()[0]
->>>>>>> h-typing
     except (paths.NoDaemon, paths.NoHome):
         raise Misused("no daemon is known here; set FIRM_SOCKET, or FIRM_HOME to where one has run") from None
 

@@ -298,6 +298,9 @@ VERBS = {
             ('remove_check', '--remove-check', 'str', False, None, None, False, '', 'take this named check away'),
             ('verifier_id', '--verifier-id', 'str', False, None, None, False, '', 'the member without whose word no submission is accepted; it never does this Work'),
             ('remove_verifier', '--remove-verifier', 'bool', False, False, None, False, '', 'let the named checks and the acceptance decide alone'),
+            ('claim_mode', '--claim-mode', 'str', False, None, ('host_assign', 'team_claim'), False, '', 'who gives it away from now on; whoever answers for it stays'),
+            ('eligible_member_ids', '--eligible-member-id', 'str', False, (), None, True, '', 'who may claim it, instead of those named before'),
+            ('remove_eligible', '--remove-eligible', 'bool', False, False, None, False, '', 'name nobody any more: everybody may claim it'),
         ),
     ),
     'verify': (
