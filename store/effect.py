@@ -52,7 +52,9 @@ def cycle_of(tx: Tx, session_id: SessionId) -> RuntimeEffect | None:
     return EFFECTS.one(tx, _CYCLE, session_id=session_id)
 
 
-_CONTROLS = EFFECTS.select("WHERE team_run_id = :run_id AND state = 'prepared' AND kind <> 'launch' ORDER BY n")
+_CONTROLS = EFFECTS.select("""
+    WHERE team_run_id = :run_id AND state = 'prepared' AND kind NOT IN ('launch', 'archive') ORDER BY n
+""")
 
 
 def controls(tx: Tx, run_id: TeamRunId) -> list[RuntimeEffect]:

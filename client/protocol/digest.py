@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "6cac221947d96669"
+DIGEST = "924d5ab79873ef66"

@@ -9,6 +9,7 @@ import attrs
 
 from client.protocol.agent import AgentMember
 from client.protocol.attempt import Custody
+from client.protocol.effect import EffectKind
 from client.protocol.ids import (
     OWN_RUN,
     CapabilityId,
@@ -48,12 +49,14 @@ from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.agent import available
 from daemon.kernel.attempt import CustodyCause
+from daemon.kernel.effect import admits
 from daemon.kernel.session import ENDS, ORPHANING, PROCESS, SESSION, current, detached, exists
 from daemon.kernel.team_run import fenced, goes_on, present
 from daemon.operations import actor, attempt, conversation, cycle, find, mail
 from store import attempt as attempts
 from store import session as sessions
 from store import team_run as runs
+from store import workspace as workspaces
 from store.agent import AGENTS
 from store.membership import MEMBERSHIPS
 from store.session import CAPABILITIES, SESSIONS
@@ -79,7 +82,9 @@ def open_(tx: Tx, call: Call, ask: OpenSession) -> AgentSession | Refusal:
         return find.not_found("member-run", ask.member_run_id)
     run = TEAM_RUNS.load(tx, place.team_run_id)
     assert run is not None, "a foreign key holds it"
-    if refusal := fenced(run, ask.sup_gen):
+    if refusal := fenced(run, ask.sup_gen) or admits(
+        workspaces.being_archived(tx, place.agent_member_id), EffectKind.LAUNCH
+    ):
         return refusal
     former = sessions.open_of(tx, place.agent_member_id)
     if former is not None and ask.supersede:

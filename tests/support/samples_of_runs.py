@@ -10,6 +10,7 @@ from client.protocol.agent import UpdateAgent
 from client.protocol.board import AcknowledgeAttention, ListAttention, ListDue, ShowBoard, ShowSummary
 from client.protocol.delegation import ListDelegations
 from client.protocol.effect import (
+    Certainty,
     CloseSession,
     DeliverEffect,
     EffectFinding,
@@ -23,7 +24,7 @@ from client.protocol.effect import (
     StepIn,
     Wake,
 )
-from client.protocol.ids import AgentMemberRef, TeamRef, TeamRunId
+from client.protocol.ids import AgentMemberRef, Folder, TeamRef, TeamRunId
 from client.protocol.message import (
     AcknowledgeMail,
     AnswerInteraction,
@@ -69,12 +70,14 @@ from client.protocol.team_run import (
     TakeTeamRun,
 )
 from client.protocol.work_asks import CreateWork, DrawWorks, ListWorks
+from client.protocol.workspace import ArchiveWorkspace, ListWorkspaces
 from providers import profiles
 from providers.port import Typing
 from providers.profiles import Profile
 from tests.support import delegations, effects, mail, scene
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
+from tests.support.supervised import report
 from tests.support.works import VERBS, Voice, ann, blocked, bob, operator, second_run, supervisor
 
 #: A profile of tests only, whose program takes text while it works.
@@ -138,6 +141,14 @@ async def _steer(s: Stage) -> Asked:
     made = await supervisor(own).ok(ask)
     await supervisor(own).ok(effects.settle(own, made))
     return ann(own), SteerSession(session_id=own.bob.session.id, text="rather blue")
+
+
+async def _archive(s: Stage) -> Asked:
+    """Bob has worked there, and no more."""
+    own = await effects.again(s)
+    await supervisor(own).ok(effects.settle(own, await effects.prepared(own), Certainty.NOT_APPLIED))
+    await report(own, own.bob.session, SessionCause.CLOSED)
+    return operator(own), ArchiveWorkspace(path=Folder(effects.CWD))
 
 
 async def _seen(s: Stage) -> Asked:
@@ -380,6 +391,8 @@ ON_STAGE: Mapping[str, OnStage] = {
     "work.graph": _by(operator, lambda s: DrawWorks(team_run_id=_run(s))),
     "work.list": _by(operator, lambda s: ListWorks(team_run_id=_run(s))),
     "work.retarget": _retarget,
+    "workspace.archive": _archive,
+    "workspace.list": _by(operator, lambda _: ListWorkspaces()),
 }
 
 
