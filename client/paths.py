@@ -1,4 +1,6 @@
-"""Where things are: FIRM_HOME, what the daemon wrote there about itself. Standard library only, and little of it."""
+"""Where things are: FIRM_HOME, what the daemon wrote there about itself, and which daemon is asked. Standard library
+only, and little of it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,11 @@ class NoDaemon(Exception):
 
 
 class NoHome(Exception):
-    """FIRM_HOME leads on from the current folder, and that has been removed."""
+    """No folder is FIRM_HOME here: what is in the way, and what lifts it."""
+
+    def __init__(self, meaning: str, lifted_by: str) -> None:
+        super().__init__(f"{meaning} {lifted_by}")
+        self.meaning, self.lifted_by = meaning, lifted_by
 
 
 def home() -> str:
@@ -23,11 +29,37 @@ def home() -> str:
         try:
             return os.path.abspath(named)
         except FileNotFoundError:
-            raise NoHome from None
+            meaning = "FIRM_HOME is relative, and the current folder has been removed."
+            raise NoHome(meaning, "set FIRM_HOME to a full path") from None
+    if told():
+        meaning = "This is a member's environment: it says which daemon to ask, and nothing of that daemon's folder."
+        raise NoHome(meaning, "ask the person at this machine, or set FIRM_HOME")
     state = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(state):  # one that is relative is to be ignored, says its specification
         state = os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(state, "firm")
+
+
+def told() -> str:
+    """The socket that FIRM_SOCKET names, where that decides who is asked.
+
+    A launch gives its process FIRM_SOCKET and never FIRM_HOME. A FIRM_HOME was set since, by whoever is nearer to the
+    command and means another daemon, as somebody does who tries a second one in there.
+    """
+    return "" if os.environ.get("FIRM_HOME") else os.environ.get("FIRM_SOCKET", "")
+
+
+def door(of: str = "") -> tuple[str, dict[str, str]]:
+    """The socket of a daemon, and what is shown there: that of the home ``of``, or of whichever the environment names.
+    Raises ``NoDaemon``, ``NoHome``.
+
+    Where FIRM_SOCKET decides, a member's capability is shown and no operator key: who listens there knows that session,
+    or refuses.
+    """
+    if not of and (named := told()):
+        return named, {"capability": os.environ.get("FIRM_CAPABILITY", "")}
+    folder = of or home()
+    return str(node_file(folder)["socket"]), {"key": operator_key(folder)}
 
 
 def run_folder(folder: str) -> str:
@@ -43,7 +75,7 @@ def run_folder(folder: str) -> str:
 
 
 def node_file(folder: str) -> dict[str, object]:
-    """What the last holder of the lock wrote about itself. Raises ``NoDaemon``."""
+    """What the last holder of the lock wrote about itself. Raises ``NoDaemon``, also while one has no doors yet."""
     import json
 
     try:
@@ -51,7 +83,7 @@ def node_file(folder: str) -> dict[str, object]:
             found = json.load(file)
     except (OSError, ValueError) as error:
         raise NoDaemon(folder) from error
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or "socket" not in found:
         raise NoDaemon(folder)
     return found
 

@@ -49,7 +49,7 @@ async def _supervise(config: Config, run_id: TeamRunId, ttl: float) -> Refusal:
             log.warning("no daemon: %s", why)
             await trio.sleep(_AGAIN)
         except paths.NoDaemon:
-            log.warning("no daemon has ever served in %s", config.home)
+            log.warning("no daemon serves in %s yet", config.home)
             await trio.sleep(_AGAIN)
         else:
             if not isinstance(ended, Lost):

@@ -14,7 +14,7 @@ NOT_BUILT = [
     "hooks and transcripts: of a cycle is known what its member did and how its process ended",
     "firm doctor",
     "Role Fabric: plans, reducer, certification",
-    "staged workspaces, and archiving a worktree: a member has a worktree of its own or the project's folder",
+    "staged workspaces: a member has a worktree of its own or the project's folder",
     "ownership lanes and confinement: a ceiling is recorded in each session, and no process is held to it",
     "MCP, HTTP and console",
     "a second machine",

@@ -33,4 +33,5 @@ class Call:
     team_run_id: TeamRunId | None = None  # on the supervisor's plane: the one run it may touch
     leases: Leases = attrs.Factory(Leases)
     token: Callable[[Any], str] = _no_tokens  # the capability of a session, derived from the node's secret
+    firm: str = "firm"  # what members type for the command
     facts: Any = None  # what was read outside the database before the unit, where the operation needs it, or a refusal

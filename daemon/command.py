@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from client import paths
 from daemon import apart, instance
 from daemon import main as daemon_main
-from daemon.cannot_start import CannotStart
+from daemon.cannot_start import CannotStart, StartCode
 from daemon.config import from_environment
 from store.maintenance import BadBackup, Unusable, restore
 from store.migrate import NotOurs, TooNew
@@ -16,6 +17,14 @@ USAGE = "usage: firm-daemon [run | supervise RUN [LEASE SECONDS] | restore FILE]
 
 
 def main(arguments: list[str]) -> int:
+    try:
+        return _main(arguments)
+    except paths.NoHome as none:
+        print(CannotStart(StartCode.HOME_UNUSABLE, none.meaning.removesuffix("."), none.lifted_by), file=sys.stderr)
+        return 1
+
+
+def _main(arguments: list[str]) -> int:
     match arguments:
         case [] | ["run"]:
             return daemon_main.run()

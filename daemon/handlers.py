@@ -30,6 +30,7 @@ from daemon.operations import (
     verdict,
     work,
     work_plan,
+    workspace,
 )
 from store.tx import Tx
 
@@ -149,6 +150,7 @@ HANDLERS: Mapping[str, Handler] = {
     "work.unhold": review.unhold,
     "work.update": work_plan.update,
     "work.verify": verdict.verify,
+    "workspace.archive": workspace.archive,
 }
 
 #: Who may do what, beyond the plane. Operations that only one plane has need no entry.

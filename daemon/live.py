@@ -26,6 +26,7 @@ from client.protocol.node import (
 from client.protocol.node import Health as HealthState
 from client.protocol.refusals import Code, Refusal
 from client.protocol.team_run import RenewTeamRun, TeamRun
+from daemon.archives import Archives
 from daemon.build import COMMIT, NOT_BUILT, VERSION
 from daemon.call import Call
 from daemon.health import Health
@@ -72,6 +73,7 @@ class Live:
             "session.sweep": Terminals(self.store, self.means).sweep,
             "session.terminal": Terminals(self.store, self.means).show,
             "team-run.renew": self.renew,
+            "workspace.list": Archives(self.store, self.means).list,
         }
 
     @property

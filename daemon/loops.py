@@ -18,6 +18,7 @@ from client.protocol.ids import BindingId, SessionId, TeamRunId
 from client.protocol.operation import Plane
 from client.protocol.refusals import ROWS, Code, Refusal, Retry
 from client.protocol.session import AgentSession
+from daemon.archives import Archives
 from daemon.call import Call
 from daemon.dispatch import Dispatcher
 from daemon.inside import Inside
@@ -73,6 +74,9 @@ class Loops:
             nursery.start_soon(self._watch_processes)
             nursery.start_soon(self._count_leases)
             nursery.start_soon(self._expire_mail)
+            if self.means is not None and self.means.worktrees is not None:
+                archives = Archives(self.store, self.means)
+                nursery.start_soon(archives.serve, self.relay, self.call, self._seen, self._write)
             if self.means is not None and self.means.checks is not None:
                 nursery.start_soon(_tidy, self.means.checks, self.store, self.call)
 

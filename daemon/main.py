@@ -42,7 +42,7 @@ from daemon.live import Live
 from daemon.loops import Loops
 from daemon.notify import Notifier
 from daemon.peer import Known, Peer, Process, resolve
-from daemon.processes import environment, means
+from daemon.processes import command, environment, means
 from daemon.relay import Relay
 from daemon.sessions import by_token, of_process, proven, tokens
 from daemon.socket import Counts, Server, serve
@@ -124,13 +124,14 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
         means=tools,
     )
     dispatcher = Dispatcher(store, live.answers, live.streams)
-    call = _caller(opened, secrets[1])
+    given = environment(config.environment, firm_bin=config.firm_bin, socket=door)
+    call = _caller(opened, secrets[1], command(config.firm_bin, given["PATH"]))
     own = functools.partial(call, Peer(Plane.OPERATOR, "node", os.getpid()))
     launches = Launches(
         store=store,
         relay=relay,
         call=own,
-        environment=environment(config.environment, firm_bin=config.firm_bin, socket=door),
+        environment=given,
         crash=crash,
     )
     server = _server(config, secrets[0], live, dispatcher, call, launches)
@@ -164,7 +165,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
     log.info("ended daemon_gen=%d seq=%d", opened.row.daemon_gen, store.seq)
 
 
-def _caller(opened: Opened, secret: str) -> Callable[[Peer], Call]:
+def _caller(opened: Opened, secret: str, firm: str) -> Callable[[Peer], Call]:
     """Makes the call of a peer at the moment at which it asks."""
     row, token, leases = opened.row, tokens(secret), Leases()
 
@@ -183,6 +184,7 @@ def _caller(opened: Opened, secret: str) -> Callable[[Peer], Call]:
             team_run_id=peer.team_run_id,
             token=token,
             leases=leases,
+            firm=firm,
         )
 
     return call

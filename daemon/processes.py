@@ -8,6 +8,8 @@ import functools
 import hashlib
 import logging
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from importlib.util import MAGIC_NUMBER, cache_from_source
@@ -23,6 +25,7 @@ from providers.tmux.server import scope
 from supervisor.checks import Checks
 from supervisor.desk import Means
 from supervisor.workspaces import Workspaces, plan
+from supervisor.worktrees import Worktrees
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +43,12 @@ def environment(own: Mapping[str, str], *, firm_bin: str, socket: Path) -> dict[
         "FIRM_BIN": firm_bin,
         "FIRM_SOCKET": str(socket),
     }
+
+
+def command(firm_bin: str, path: str) -> str:
+    """What members type for ``firm``: that word where their PATH leads to this very build, else its full path."""
+    found = shutil.which("firm", path=path)
+    return "firm" if found and Path(found).resolve() == Path(firm_bin).resolve() else shlex.quote(firm_bin)
 
 
 def means(
@@ -62,6 +71,7 @@ def means(
         profiles=profiles.PROFILES,
         home=own.get("HOME") or str(Path.home()),
         crash=crash,
+        worktrees=Worktrees(workspaces, _worktrees(own), crash),
         checks=Checks(
             _data(own) / "checks" / _own(checks or folder),
             check_logs.folder(own) / _own(checks or folder),

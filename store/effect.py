@@ -60,7 +60,9 @@ def last_delivery(tx: Tx, session_id: SessionId) -> int:
     return int(tx.value(_LAST, session_id=session_id))
 
 
-_CONTROLS = EFFECTS.select("WHERE team_run_id = :run_id AND state = 'prepared' AND kind <> 'launch' ORDER BY n")
+_CONTROLS = EFFECTS.select("""
+    WHERE team_run_id = :run_id AND state = 'prepared' AND kind NOT IN ('launch', 'archive') ORDER BY n
+""")
 
 
 def controls(tx: Tx, run_id: TeamRunId) -> list[RuntimeEffect]:

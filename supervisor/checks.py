@@ -28,7 +28,7 @@ from client.worker.program import Ended, NotStarted, Program, run
 from providers.ending import end_all
 from providers.port import Unreachable
 from providers.process import Process, process
-from supervisor.workspaces import checked_out, snapshot
+from supervisor.snapshots import checked_out, snapshot
 
 log = logging.getLogger(__name__)
 

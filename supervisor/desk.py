@@ -32,6 +32,7 @@ from supervisor import transcripts
 from supervisor.checks import Checks
 from supervisor.decide import MOST_FAILURES, Adopt
 from supervisor.records import Records
+from supervisor.worktrees import Worktrees
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class Means:
     profiles: Mapping[str, Profile]
     home: str  # the home folder that members get
     checks: Checks | None = None  # without it, named checks wait
+    worktrees: Worktrees | None = None  # without it, nothing is archived
     #: When a session last called, on trio's clock; without it nobody listens, and what a cycle came to is not known.
     heard: Callable[[SessionId], float] | None = None
     crash: Callable[[str], None] = _no_crash  # ends this process at a boundary of an effect, for tests

@@ -42,6 +42,8 @@ _SHOWN = 40
 _BEGINS = ("file", "work", "effect")
 #: A text that may stand without its flag behind what a command begins with: ``firm send MEMBER TEXT``.
 TEXT = "text"
+#: A text of many lines, for which ``$EDITOR`` opens where it is missing.
+PROSE = "prose"
 _DIGITS = 19
 
 
@@ -85,6 +87,11 @@ def take(command: str, fields: tuple[Field, ...], words: list[str]) -> dict[str,
     if any(field[2] == "instead" and field[0] in given for field in fields):
         return given
     missing = [field for field in fields if field[3] and field[7] != "folder" and field[0] not in given]
+    if missing and all(field[2] in {PROSE, TEXT} for field in missing):
+        from client.cli import editor
+
+        if opens := editor.program():
+            return {**given, **{f[0]: editor.written(opens, command, f[1], f[8]) for f in missing}}
     if missing:
         from client.cli.manual import signature
 
@@ -200,7 +207,7 @@ def body(fields: tuple[Field, ...], given: dict[str, object]) -> dict[str, objec
         value = given.get(name)
         if path and (value is not None or (path == "folder" and required)):
             made[name] = absolute(str("." if value is None else value))
-        elif value == "-" and kind in {"str", TEXT} and not choices and not many:
+        elif value == "-" and kind in {"str", TEXT, PROSE} and not choices and not many:
             if read:
                 raise Usage(f"{read} and {flag} are both -", "only one text can be read from standard input")
             read, made[name] = flag, _standard_input(flag)

@@ -32,26 +32,28 @@ class TooLarge(Exception):
 
 
 class Conversation:
-    """A connection on the operator plane. ``welcome`` is what the daemon said of itself."""
+    """A connection to the daemon of ``home``, or to the one that the environment names. ``welcome`` is what it said of
+    itself.
+    """
 
-    def __init__(self, home: str, table: str, patience: float = PATIENCE) -> None:
-        self.home = home
+    def __init__(self, table: str, *, home: str = "", patience: float = PATIENCE) -> None:
         self.welcome: dict[str, object] = {}
         try:
-            where = paths.node_file(home)["socket"]
-        except (paths.NoDaemon, KeyError):
-            raise Unavailable(f"no daemon has run in {home}") from None
+            where, shown = paths.door(home)
+        except paths.NoDaemon as none:
+            raise Unavailable(f"no daemon has run in {none}") from None
         self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         # A blocking connect waits while the accept queue is full; the send timeout bounds it.
         self._timeout(_socket.SO_SNDTIMEO, patience)
         self._timeout(_socket.SO_RCVTIMEO, patience)
         try:
-            self._socket.connect(str(where))
+            self._socket.connect(where)
         except OSError as error:
             self._socket.close()
-            raise Unavailable(f"nobody answers at {where} ({error.strerror or error})") from None
+            said = ", which FIRM_SOCKET names" if not home and paths.told() else ""
+            raise Unavailable(f"nobody answers at {where} ({error.strerror or error}){said}") from None
         self._buffer = b""
-        self._hello = _frame({"hello": {"protocol": PROTOCOL, "table": table, "key": paths.operator_key(home)}})
+        self._hello = _frame({"hello": {"protocol": PROTOCOL, "table": table, **shown}})
         self._ids = 0
 
     def _timeout(self, option: int, seconds: float) -> None:
@@ -137,7 +139,7 @@ def new_key() -> str:
 
 
 def once(
-    home: str, table: str, op: str, body: dict[str, object], key: str
+    table: str, op: str, body: dict[str, object], key: str, *, home: str = ""
 ) -> tuple[dict[str, object], dict[str, object]]:
     """The answer and the welcome. An answer that was lost is asked for again, once, under the same key."""
     try:
@@ -154,7 +156,7 @@ def once(
 def _once(
     home: str, table: str, op: str, body: dict[str, object], key: str
 ) -> tuple[dict[str, object], dict[str, object]]:
-    conversation = Conversation(home, table)
+    conversation = Conversation(table, home=home)
     try:
         return conversation.ask(op, body, key), conversation.welcome
     finally:

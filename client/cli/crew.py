@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from client import paths
 from client.cli import ask as door
 from client.cli import say
 from client.cli.arguments import Field, Usage, listing, near
@@ -48,7 +47,6 @@ class Node:
     """The daemon, asked many things. ``seq`` is what was committed at the last answer."""
 
     def __init__(self) -> None:
-        self.home = paths.home()
         self.seq = 0
         self._answered = False
 
@@ -60,7 +58,7 @@ class Node:
         until = time.monotonic() + _AWAY
         while True:
             try:
-                answer, welcome = door.once(self.home, DIGEST, op, body, key)
+                answer, welcome = door.once(DIGEST, op, body, key)
             except door.Unavailable:
                 if not self._answered or time.monotonic() > until:
                     raise

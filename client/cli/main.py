@@ -49,6 +49,10 @@ BY_HAND = {
         "submit",
         "Submit a Work with its evidence for review. Only acceptance makes it done.",
     ),
+    ("workspace", "archive"): (
+        "archive",
+        "Take a member's worktree away, unless something in it is in no commit; its branch stays.",
+    ),
     ("session", "hook"): ("hook", "Say what an agent's own hook was run for; silent, and 0 whatever comes of it."),
     ("session", "type"): ("typing", "Step in at a member's terminal; until you leave, nobody else types there."),
     ("up", ""): ("up", "Start what a team file describes, and follow it until it is done."),
@@ -80,6 +84,13 @@ _INTERRUPTED = 130
 
 
 def main(words: list[str]) -> int:
+    status = _ended(words)
+    if "client.cli.editor" in sys.modules:
+        load("client.cli.editor").settle(status)
+    return status
+
+
+def _ended(words: list[str]) -> int:
     as_json = "--json" in words
     if words[:1] == ["hook"] or words[:2] in (["member", "hook"], ["session", "hook"]):
         return int(load("client.cli.by_hand.hook").harmless(_main, words))
@@ -99,9 +110,8 @@ def main(words: list[str]) -> int:
             "look at where standard output goes; what was asked for is done, and firm events shows it",
             as_json=as_json,
         )
-    except paths.NoHome:
-        meaning = "FIRM_HOME is relative, and the current folder has been removed."
-        return say.declined("USAGE", "", meaning, "set FIRM_HOME to a full path", as_json=as_json)
+    except paths.NoHome as none:
+        return say.declined("USAGE", "", none.meaning, none.lifted_by, as_json=as_json)
     except KeyboardInterrupt:
         return _INTERRUPTED
 
@@ -202,7 +212,7 @@ def _operation(noun: str, verb: str, row: Verb, rest: list[str]) -> int:
     as_json = bool(options["json"])
     key = str(options["key"] or (door.new_key() if effect == "write" else ""))
     try:
-        answer, welcome = door.once(paths.home(), DIGEST, op, body, key)
+        answer, welcome = door.once(DIGEST, op, body, key)
     except door.Unavailable as gone:
         return say.unavailable(gone, key, as_json=as_json)
     except door.TooLarge as size:

@@ -6,14 +6,14 @@ import os
 import textwrap
 from collections.abc import Mapping
 
-from client.cli.arguments import KEY, SHORT, SWITCHES, TEXT, Field, leading, listing
+from client.cli.arguments import KEY, PROSE, SHORT, SWITCHES, TEXT, Field, leading, listing
 
 _METAVAR = {"int": "N", "float": "X"}
 
 
 def whole(often: Mapping[str, str], nouns: Mapping[str, str]) -> str:
     """``firm --help``: one screen of 24 lines, what is typed every day first."""
-    lines = ["firm: durable teams of coding agents on one machine.", "", *_rows(often)]
+    lines = ["firm: durable teams of coding agents on one machine.", *_rows(often)]
     lines += ["Everything: firm NOUN VERB [arguments] [--json]", *_rows(nouns)]
     lines += ["firm NOUN --help lists its verbs, firm NOUN VERB --help their arguments."]
     return "\n".join([*lines, "Exit: 0 done, 1 refused, 2 usage, 3 ask again, 4 no daemon, 5 needs recovery."])
@@ -36,9 +36,13 @@ def verb(command: str, summary: str, fields: tuple[Field, ...]) -> str:
     lines += ["", *_rows({_left(field, first): _right(field, first) for field in ordered})] if fields else []
     by_noun = command.count(" ") > 1  # the commands of one word take their words as they are
     if by_noun and any(
-        f[2] == "str" and not (f[5] or f[6] or f[7]) for f in fields if f is not KEY and f[1] != "--cursor"
+        f[2] in {"str", PROSE} and not (f[5] or f[6] or f[7]) for f in fields if f is not KEY and f[1] != "--cursor"
     ):
         lines += ["", "A text of - is read from standard input."]
+    if asked := [
+        f[0].upper() if f is first or f[2] == TEXT else f[1] for f in fields if f[3] and f[2] in {PROSE, TEXT}
+    ]:
+        lines += [f"Without {' and '.join(asked)}, EDITOR opens at a terminal."]
     return "\n".join(lines)
 
 

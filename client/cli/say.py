@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from client import paths
 from client.cli import ask as door
 from client.cli.arguments import LIMIT, Usage
 from client.cli.index import CODES, DIGEST
@@ -102,7 +103,9 @@ def misused(wrong: Usage, *, as_json: bool) -> int:
 def unavailable(gone: door.Unavailable, key: str = "", *, as_json: bool = False) -> int:
     status, retry = _OWN[UNAVAILABLE]
     again = key if gone.sent else ""
-    whole = _whole(UNAVAILABLE, "", f"No daemon answers: {gone}.", "firm node start", retry, again)
+    # A member starts no daemon, least of all the one that it would take for its own.
+    lifted_by = "ask the person at this machine: firm node start" if paths.told() else "firm node start"
+    whole = _whole(UNAVAILABLE, "", f"No daemon answers: {gone}.", lifted_by, retry, again)
     return _say(whole, "The request may have been done." if again else "", status, as_json=as_json)
 
 

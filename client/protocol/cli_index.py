@@ -55,11 +55,22 @@ def _noun(operations: list[Operation]) -> str:
 
 def _fields(op: Operation) -> Iterator[tuple[Any, ...]]:
     for s in shapes(op.request):
-        kind = "str" if issubclass(s.kind, str) else s.kind.__name__
+        kind = _kind(s)
         default = s.default.value if isinstance(s.default, enum.Enum) else s.default
         default = tuple(default) if s.many else default
         choices = tuple(s.choices) if s.choices else None
         yield (s.name, flag(s), kind, s.required, default, choices, s.many, s.path, s.help)
+
+
+#: A text that may be longer is not only typed behind a flag: an editor opens for it.
+_LONG = 4096
+
+
+def _kind(s: Shape) -> str:
+    if not issubclass(s.kind, str):
+        return s.kind.__name__
+    long = s.kind is str and not s.many and not s.path and not s.bounds.line and (s.bounds.most or 0) > _LONG
+    return "prose" if long else "str"
 
 
 #: Plurals that end otherwise.

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "b0b66112648ab49d"
+DIGEST = "d1d42a590fd5442d"

@@ -1,4 +1,4 @@
-"""RuntimeEffect: something done to a process, recorded before it is done. Records, requests and rows.
+"""RuntimeEffect: something done to a process, or to a worktree, recorded before it is done. Records, requests and rows.
 
 It is born unknown. Whoever does it reads the world back and settles it; what cannot be read stays unknown, and visible.
 """
@@ -32,6 +32,7 @@ class EffectKind(enum.StrEnum):
     STOP = "stop"
     DELIVER = "deliver"
     STEER = "steer"
+    ARCHIVE = "archive"  # takes a worktree away; the only one that is not about a process
 
 
 class EffectState(enum.StrEnum):
@@ -72,7 +73,8 @@ class RuntimeEffect:
     """``pane``, ``pid``, ``start_ticks`` and ``boot_id`` are what a launch started, once that was read. A launch, and
     whatever is typed, is found again by this record's id. A delivery says why it is made, which Work at which version
     it tells of, and how the cycle that it began has ended; ``after_turn`` is the last end of a turn that was told of
-    before. ``text`` is what a steer types. A launch that ``resumes`` goes on with the conversation of its session.
+    before. ``text`` is what a steer types. ``cwd`` is where a launch works, and what an archive takes away. A launch
+    that ``resumes`` goes on with the conversation of its session.
     """
 
     id: EffectId

@@ -225,7 +225,8 @@ WRITING = (
 #: The answer to a hello; after one of these the daemon closes the connection.
 HELLO = (Code.CAPABILITY_DENIED, Code.LAUNCH_DENIED, Code.MALFORMED, Code.NOT_AUTHORIZED, Code.PROTOCOL_UNSUPPORTED)
 
-#: Of what a member needs before it is launched: its workspace, its conversation. They stand in the launch's record.
+#: Of what a member needs before it is launched, its workspace and its conversation, and of a workspace that is
+#: archived. No operation answers with these: they stand in what was read back of the effect.
 LAUNCHES = (Code.NATIVE_SESSION_MISSING, Code.WORKSPACE_CONFLICT, Code.WORKSPACE_DIRTY)
 
 

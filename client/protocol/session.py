@@ -352,6 +352,7 @@ OPERATIONS = (
             Code.AGENT_MEMBER_PAUSED,
             Code.AGENT_MEMBER_RETIRED,
             Code.AGENT_SESSION_EXISTS,
+            Code.EFFECT_UNSETTLED,
             Code.MEMBER_RUN_CLOSED,
             Code.NATIVE_SESSION_TAKEN,
             Code.TEAM_RUN_NOT_OPEN,

@@ -22,6 +22,7 @@ from client.protocol import (
     team_run,
     verdict,
     work_asks,
+    workspace,
 )
 from client.protocol.operation import Operation, Request
 from client.protocol.shape import shapes
@@ -47,6 +48,7 @@ _NOUNS = (
     team_run,
     verdict,
     work_asks,
+    workspace,
 )
 
 OPERATIONS: tuple[Operation, ...] = tuple(sorted((op for noun in _NOUNS for op in noun.OPERATIONS), key=_name))

@@ -207,7 +207,9 @@ class SubmitWork(Request[Work]):
         list[str], "answers, as N=met|not_met|not_applicable[:note]; N is a line or a named check", ANSWERS
     ] = attrs.Factory(list)
     artifact_refs: Annotated[list[str], "what came of it: URL or name@sha256:HEX", REFERENCES] = attrs.Factory(list)
-    check_refs: Annotated[list[str], "what was run, with its exit status", REFERENCES] = attrs.Factory(list)
+    check_refs: Annotated[list[str], "what was run, with its exit status; or review:NAME@COMMIT", REFERENCES] = (
+        attrs.Factory(list)
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -275,6 +277,11 @@ class UpdateWork(Request[Work]):
         MembershipId | None, "the member without whose word no submission is accepted; it never does this Work", ID
     ] = None
     remove_verifier: Annotated[bool, "let the named checks and the acceptance decide alone"] = False
+    claim_mode: Annotated[ClaimMode | None, "who gives it away from now on; whoever answers for it stays"] = None
+    eligible_member_ids: Annotated[list[str], "who may claim it, instead of those named before", WORDS] = attrs.Factory(
+        list
+    )
+    remove_eligible: Annotated[bool, "name nobody any more: everybody may claim it"] = False
 
 
 @attrs.frozen(kw_only=True)

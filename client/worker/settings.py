@@ -35,7 +35,7 @@ def read(environment: Mapping[str, str]) -> Settings:
     except FileNotFoundError:
         raise Misused("the current folder has been removed; start the worker in one that exists") from None
     return Settings(
-        socket=environment.get("FIRM_SOCKET") or _socket(),
+        socket=_socket(),
         capability=environment.get("FIRM_CAPABILITY", ""),
         command=environment.get("FIRM_COMMAND", ""),
         folder=folder,
@@ -46,8 +46,8 @@ def read(environment: Mapping[str, str]) -> Settings:
 
 def _socket() -> str:
     try:
-        return str(paths.node_file(paths.home())["socket"])
-    except (paths.NoDaemon, paths.NoHome, KeyError):
+        return paths.door()[0]
+    except (paths.NoDaemon, paths.NoHome):
         raise Misused("no daemon is known here; set FIRM_SOCKET, or FIRM_HOME to where one has run") from None
 
 

@@ -78,6 +78,8 @@ def stale(binding: Binding, fence: int) -> Refusal | None:
 _REVISION = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _ANSWER = re.compile(r"([^=]{1,64})=(met|not_met|not_applicable)(?::(.{0,500}))?", re.DOTALL)
 _CHECK = re.compile(r"([A-Za-z][A-Za-z0-9._-]{0,63})=(.*\S.*)")
+#: ``review:NAME@REVISION``, the whole of a reference.
+_REVIEW = re.compile(r"review:[^@]*@(\S*)")
 #: Bytes of a receipt's body.
 MOST_BODY = 32 * 1024
 
@@ -88,6 +90,16 @@ def evidence_missing(candidate: str, *, report_only: bool) -> Refusal | None:
         return _evidence("give --candidate-revision COMMIT, or --report-only where there is no commit; not both")
     if candidate and not _REVISION.fullmatch(candidate):
         return _evidence("give the whole commit: 40 or 64 hex digits, lower case")
+    return None
+
+
+def reviewed_elsewhere(candidate: str, check_refs: list[str]) -> Refusal | None:
+    """A review by a helper of the member counts for exactly the commit that it saw, or None where each saw this one."""
+    for ref in check_refs:
+        seen = _REVIEW.fullmatch(ref.strip())
+        if seen is not None and seen[1] != candidate:
+            saw = f"{ref.strip()[:200]} is of another commit than the one submitted"
+            return _evidence(f"{saw}: have {candidate or 'what is submitted'} reviewed, or leave it out")
     return None
 
 

@@ -21,53 +21,54 @@ _ABOUT = {
 }
 
 
-def words(wake: Wake, work: Work | None, mail: Sequence[Mail], claimable: Sequence[Work]) -> str:
-    """The whole text of one delivery."""
-    parts = [_work(wake, work)] if work is not None else []
-    parts += [_letter(each) for each in mail]
+def words(wake: Wake, work: Work | None, mail: Sequence[Mail], claimable: Sequence[Work], *, firm: str) -> str:
+    """The whole text of one delivery. ``firm`` is what its reader types for the command."""
+    parts = [_work(firm, wake, work)] if work is not None else []
+    parts += [_letter(firm, each) for each in mail]
     if wake is Wake.CLAIMABLE:
-        parts.append(_claimable(claimable))
+        parts.append(_claimable(firm, claimable))
     return "\n\n".join(parts)
 
 
-def _work(wake: Wake, work: Work) -> str:
-    begin = f"begin it: firm work start --work-id {work.id} --expected-version {work.version}"
-    go_on = f"then: firm work resume --work-id {work.id} --expected-version {work.version} --resolution TEXT"
+def _work(firm: str, wake: Wake, work: Work) -> str:
+    begin = f"begin it: {firm} work start --work-id {work.id} --expected-version {work.version}"
+    go_on = f"then: {firm} work resume --work-id {work.id} --expected-version {work.version} --resolution TEXT"
     end, blocked = f"--work-id {work.id} --expected-version VERSION", work.condition is Condition.BLOCKED
+    submit = f"{firm} work submit {end} --result-summary TEXT --candidate-revision COMMIT (or --report-only)"
     lines = [
         f"Work {work.id}, version {work.version}: {work.title}",
         *([_ABOUT[wake]] if wake in _ABOUT else []),
-        f"read it: firm work show --work-id {work.id}",
+        f"read it: {firm} work show --work-id {work.id}",
         *([begin] if work.phase is Phase.OPEN else []),
         *([go_on] if blocked else []),
-        f"when it is done: firm work submit {end} --result-summary TEXT --candidate-revision COMMIT (or --report-only)",
-        *([] if blocked else [f"when you cannot go on: firm work block {end} --reason TEXT"]),
+        f"when it is done: {submit}",
+        *([] if blocked else [f"when you cannot go on: {firm} work block {end} --reason TEXT"]),
     ]
     return "\n".join(lines)
 
 
-def _letter(each: Mail) -> str:
+def _letter(firm: str, each: Mail) -> str:
     message, needs = each.message, each.message.intent is Intent.RESPONSE_REQUIRED
     about = f", about Work {message.work_id}" if message.work_id else ""
     body = message.body
     if len(body) > MOST_BODY:
-        body = f"{body[:MOST_BODY]}\n[the rest: firm message show {message.id}]"
+        body = f"{body[:MOST_BODY]}\n[the rest: {firm} message show {message.id}]"
     answer = (
-        f"answer it: firm message answer {message.id} "
+        f"answer it: {firm} message answer {message.id} "
         + ("--option CHOICE" if message.options else "--response-text TEXT")
         if message.kind is MessageKind.INTERACTION_REQUEST
-        else f"answer it: firm message reply {message.id} --body TEXT"
+        else f"answer it: {firm} message reply {message.id} --body TEXT"
     )
     lines = [
         f"Message {message.id} from {each.sender}{about}" + (", which needs an answer:" if needs else ":"),
         body,
         *(f"- {option}" for option in message.options),
         *([answer] if needs or message.kind is MessageKind.INTERACTION_REQUEST else []),
-        f"when you have seen it: firm message ack {each.delivery.id}",
+        f"when you have seen it: {firm} message ack {each.delivery.id}",
     ]
     return "\n".join(lines)
 
 
-def _claimable(works: Sequence[Work]) -> str:
-    lines = [f"- {work.title}: firm work claim {work.id} --expected-version {work.version}" for work in works]
+def _claimable(firm: str, works: Sequence[Work]) -> str:
+    lines = [f"- {work.title}: {firm} work claim {work.id} --expected-version {work.version}" for work in works]
     return "\n".join(["You may claim:", *lines])

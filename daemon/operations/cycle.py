@@ -97,11 +97,17 @@ def ended(tx: Tx, call: Call, of: AgentSession, ending: Ending, failure: Failure
 
 
 def reported(tx: Tx, call: Call, of: AgentSession, ask: ReportSession) -> dict[str, Any]:
-    """What a report makes of the cycle that it ends, and so of the session."""
+    """What a report makes of the cycle that it ends, and what that, and the records that were read with it, say of the
+    session.
+    """
     how, why = ENDS.get(ask.cause, (Ending.TERMINAL_UNOBSERVED, None))
     ending, failure = (ask.ending, ask.failure) if ask.ending else (how, ask.failure or why)
     changes = ended(tx, call, of, ending, failure if ending is Ending.PROVIDER_FAILED else None)
-    return {**changes, **UNHEARD} if ask.cause in ORPHANING else changes
+    if ask.cause in ORPHANING:
+        changes |= UNHEARD
+    if ask.capacity is not None:
+        changes |= {"capacity": ask.capacity, "capacity_at": call.now, "capacity_source": ask.capacity_source}
+    return changes
 
 
 def spoke(tx: Tx, call: Call, operation: str) -> None:

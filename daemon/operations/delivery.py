@@ -158,15 +158,15 @@ def text(tx: Tx, call: Call, ask: ShowWords) -> Words | Refusal:
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"effect/{found.id}", lifted_by=lifted_by)
     of = SESSIONS.load(tx, found.session_id)
     assert of is not None, "a foreign key holds it"
-    return Words(effect_id=found.id, text=_text(tx, of, found), held=stepped_in(of))
+    return Words(effect_id=found.id, text=_text(tx, call, of, found), held=stepped_in(of))
 
 
-def _text(tx: Tx, of: AgentSession, found: RuntimeEffect) -> str:
+def _text(tx: Tx, call: Call, of: AgentSession, found: RuntimeEffect) -> str:
     if found.wake is None:
         return found.text
     work = WORKS.load(tx, found.work_id) if found.work_id else None
     claimable = _claimable(tx, of) if found.wake is Wake.CLAIMABLE else []
-    return words(found.wake, work, inbox.with_words(tx, cycle.on_board(tx, of)), claimable)
+    return words(found.wake, work, inbox.with_words(tx, cycle.on_board(tx, of)), claimable, firm=call.firm)
 
 
 def steer(tx: Tx, call: Call, ask: SteerSession) -> RuntimeEffect | Refusal:

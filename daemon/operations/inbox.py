@@ -25,7 +25,7 @@ from client.protocol.message import (
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
 from daemon.kernel import cursor
-from daemon.kernel.message import ATTEMPTS, LOST, MAIL_LIFE, ON_ITS_WAY, may_take, overdue, reportable, respond
+from daemon.kernel.message import ATTEMPTS, LOST, MAIL_LIFE, may_take, overdue, reportable, respond
 from daemon.kernel.team_run import fenced
 from daemon.operations import actor, mail
 from store import membership as memberships
@@ -152,12 +152,7 @@ def acknowledge(tx: Tx, call: Call, ask: AcknowledgeMail) -> MessageDelivery | R
     delivery = found.delivery
     if found.sent and (delivery.state in LOST or not found.received):
         return _noticed(tx, call, delivery)
-    if delivery.state in ON_ITS_WAY:
-        received = mail.move(tx, call, delivery, MailCause.RECEIVE, session_id=call.session_id)
-        if isinstance(received, Refusal):
-            return received
-        delivery = received
-    return mail.move(tx, call, delivery, MailCause.ACKNOWLEDGE)
+    return mail.acknowledge(tx, call, delivery)
 
 
 def _noticed(tx: Tx, call: Call, delivery: MessageDelivery) -> MessageDelivery | Refusal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from client.protocol.ids import MembershipId, SubscriptionId, TeamRunId
 from client.protocol.membership import MembershipState, SubscriptionSource, SubscriptionState
-from client.protocol.message import MailCause, MessageDelivery, Response
+from client.protocol.message import MailCause, Message, MessageDelivery, Response
 from client.protocol.refusals import Code, Refusal
 from client.protocol.team_run import Coordination, MemberRun
 from daemon.call import Call
@@ -32,6 +32,23 @@ def move(
     if refusal := too_late(delivery, cause, call.now):
         return refusal
     return MAIL.change(tx, delivery, kind=cause.value, actor=call.actor, at=call.now, state=state, **changes)
+
+
+def acknowledge(tx: Tx, call: Call, delivery: MessageDelivery) -> MessageDelivery | Refusal:
+    """Its recipient has seen it; what was still on its way has been received by that."""
+    if delivery.state in ON_ITS_WAY:
+        received = move(tx, call, delivery, MailCause.RECEIVE, session_id=call.session_id)
+        if isinstance(received, Refusal):
+            return received
+        delivery = received
+    return move(tx, call, delivery, MailCause.ACKNOWLEDGE)
+
+
+def answered(tx: Tx, call: Call, by: Message) -> None:
+    """Who answers a message has seen it, so nothing asks for the answer again."""
+    for delivery in messages.deliveries(tx, by.causation_id) if by.causation_id else []:
+        if delivery.recipient_id == by.sender_id:
+            acknowledge(tx, call, delivery)  # refused where it was seen before, or is lost: it stays what it is
 
 
 def invalidate(tx: Tx, call: Call, found: list[MessageDelivery], reason: str) -> None:

@@ -271,7 +271,10 @@ def _to_one(tx: Tx, call: Call, by: _From, to: MembershipId, draft: dict[str, An
     states = {MembershipState.ACTIVE, *([MembershipState.LEAVING] if answered else [])}
     if recipient is None or recipient.state not in states:
         return unknown_recipient(to, [], by.run.id)
-    return _admit(tx, call, by, [_To(recipient)], draft)
+    sent = _admit(tx, call, by, [_To(recipient)], draft)
+    if isinstance(sent, Sent):
+        mail.answered(tx, call, sent.message)
+    return sent
 
 
 def ask_interaction(tx: Tx, call: Call, ask: AskInteraction) -> Sent | Refusal:

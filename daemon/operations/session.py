@@ -9,6 +9,7 @@ import attrs
 
 from client.protocol.agent import AgentMember
 from client.protocol.attempt import Custody
+from client.protocol.effect import EffectKind
 from client.protocol.ids import (
     OWN_RUN,
     CapabilityId,
@@ -49,6 +50,7 @@ from daemon.kernel import cursor
 from daemon.kernel.agent import available
 from daemon.kernel.attempt import CustodyCause
 from daemon.kernel.capacity import shown
+from daemon.kernel.effect import admits
 from daemon.kernel.session import ORPHANING, PROCESS, SESSION, current, detached, exists
 from daemon.kernel.team_run import fenced, goes_on, present
 from daemon.kernel.turn import UNHEARD
@@ -56,6 +58,7 @@ from daemon.operations import actor, attempt, conversation, cycle, find, mail
 from store import attempt as attempts
 from store import session as sessions
 from store import team_run as runs
+from store import workspace as workspaces
 from store.agent import AGENTS
 from store.membership import MEMBERSHIPS
 from store.session import CAPABILITIES, SESSIONS
@@ -81,7 +84,9 @@ def open_(tx: Tx, call: Call, ask: OpenSession) -> AgentSession | Refusal:
         return find.not_found("member-run", ask.member_run_id)
     run = TEAM_RUNS.load(tx, place.team_run_id)
     assert run is not None, "a foreign key holds it"
-    if refusal := fenced(run, ask.sup_gen):
+    if refusal := fenced(run, ask.sup_gen) or admits(
+        workspaces.being_archived(tx, place.agent_member_id), EffectKind.LAUNCH
+    ):
         return refusal
     former = sessions.open_of(tx, place.agent_member_id)
     if former is not None and ask.supersede:
@@ -247,8 +252,6 @@ def _said(tx: Tx, call: Call, session: AgentSession, ask: ReportSession) -> dict
     if ask.cause is SessionCause.ADOPTED and renew(tx, call, session, SupGen(ask.sup_gen)):
         # The daemon that would have seen a person leave, and heard the hooks meanwhile, is gone.
         said |= {"typist": "", **UNHEARD}
-    if ask.capacity is not None:
-        said |= {"capacity": ask.capacity, "capacity_at": call.now, "capacity_source": ask.capacity_source}
     return said
 
 

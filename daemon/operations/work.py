@@ -30,7 +30,7 @@ from client.protocol.work_asks import (
 )
 from daemon.call import Call
 from daemon.kernel.agent import available, retired
-from daemon.kernel.attempt import CustodyCause, answers, evidence_missing, too_long
+from daemon.kernel.attempt import CustodyCause, answers, evidence_missing, reviewed_elsewhere, too_long
 from daemon.kernel.readiness import not_ready
 from daemon.kernel.team_run import present, takes_claims, takes_works
 from daemon.kernel.version import moved
@@ -321,7 +321,8 @@ def submit(tx: Tx, call: Call, ask: SubmitWork) -> Work | Refusal:
     assert caller is not None, "only members have this operation"
     if isinstance(work, Refusal):
         return work
-    if refusal := evidence_missing(ask.candidate_revision, report_only=ask.report_only):
+    missing = evidence_missing(ask.candidate_revision, report_only=ask.report_only)
+    if refusal := missing or reviewed_elsewhere(ask.candidate_revision, ask.check_refs):
         return refusal
     answered = answers(work, ask.criteria)
     earlier = attempt.chain(tx, work)

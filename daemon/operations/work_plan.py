@@ -170,7 +170,7 @@ def update(tx: Tx, call: Call, ask: UpdateWork) -> Work | Refusal:
     kept = [line for line in work.checks if named(line) != ask.remove_check]
     changes["checks"] = checks = [*kept, *ask.add_checks]
     said = changes.get("title", work.title), changes.get("criteria", work.criteria)
-    if refusal := _blank(*said) or bad_checks(checks) or _verifier(tx, work, ask, changes):
+    if refusal := _blank(*said) or bad_checks(checks) or _verifier(tx, work, ask, changes) or _claims(ask, changes):
         return refusal
     if ask.remove_check is not None and work.receipt_id is not None:
         attempts.forget(tx, work.receipt_id, ask.remove_check)
@@ -190,6 +190,17 @@ def _verifier(tx: Tx, work: Work, ask: UpdateWork, changes: dict[str, Any]) -> R
     assert run is not None, "a foreign key holds it"
     changes["verifier_id"] = ask.verifier_id
     return verdict.nameable(tx, ask.verifier_id, run, work)
+
+
+def _claims(ask: UpdateWork, changes: dict[str, Any]) -> Refusal | None:
+    if ask.eligible_member_ids and ask.remove_eligible:
+        lifted_by = "name who may claim it, or nobody any more; not both"
+        return Refusal(code=Code.MALFORMED, about="eligible_member_ids", lifted_by=lifted_by)
+    if ask.claim_mode is not None:
+        changes["claim_mode"] = ask.claim_mode
+    if ask.eligible_member_ids or ask.remove_eligible:
+        changes["eligible"] = sorted(set(ask.eligible_member_ids))
+    return None
 
 
 def replace_dependencies(tx: Tx, call: Call, ask: ReplaceDependencies) -> Work | Refusal:

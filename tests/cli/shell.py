@@ -123,8 +123,11 @@ class Shell:
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
-    def terminal(self, *words: str, columns: int = 80) -> Done:
-        """Run a command on a terminal of that width; both streams are in ``out``, as the terminal gets them."""
+    def terminal(self, *words: str, columns: int = 80, typed: bool = False) -> Done:
+        """Run a command on a terminal of that width; both streams are in ``out``, as the terminal gets them.
+
+        Its input is the terminal too where somebody could have ``typed`` there.
+        """
         leader, follower = pty.openpty()
         try:
             fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
@@ -132,7 +135,7 @@ class Shell:
                 [FIRM, *words],
                 env={"TERM": "xterm-256color", **self.env()},
                 cwd=self.cwd,
-                stdin=subprocess.DEVNULL,
+                stdin=follower if typed else subprocess.DEVNULL,
                 stdout=follower,
                 stderr=follower,
             ) as process:

@@ -110,6 +110,7 @@ def runs(walk: Walk) -> None:
     for noun in ("attention", "effect", "message", "session"):
         assert list_of(walk.read(noun, "list", *in_run), "items") == []
     assert list_of(walk.read("delegation", "list", "core"), "items") == []
+    assert list_of(walk.read("workspace", "list"), "items") == []
 
 
 def list_of(answer: dict[str, object], name: str) -> list[Any]:

@@ -241,7 +241,7 @@ def test_a_daemon_that_takes_connections_and_says_nothing_is_not_waited_for_for_
     with shell.running() as pid:
         os.kill(pid, signal.SIGSTOP)
         try:
-            conversation = Conversation(str(shell.home), "", patience=0.2)
+            conversation = Conversation("", home=str(shell.home), patience=0.2)
             with pytest.raises(Unavailable, match="says nothing"):
                 conversation.ask("team.list", {})
             conversation.close()

@@ -22,7 +22,7 @@ def crew(field: Field) -> dict[str, Path]:
     for name, folder in folders.items():
         (profiles / f"{name}.toml").write_text(talker.replace(str(folders[NAMES[-1]]), str(folder)))
         rows.append(f'[[member]]\nname = "{name}"\nprofile = "{name}"\n')
-        gated(field, folder)
+        gated(folder)
     (field.repo.root / "team.toml").write_text("".join(rows))
     return folders
 

@@ -95,7 +95,7 @@ def test_clients_wait_at_a_full_queue_and_are_all_answered(full: Daemon) -> None
     answers: list[str] = []
 
     def command_line() -> None:
-        conversation = ask.Conversation(str(full.home.folder), DIGEST)
+        conversation = ask.Conversation(DIGEST, home=str(full.home.folder))
         status = conversation.ask("node.status", {})["answer"]
         conversation.close()
         assert isinstance(status, dict)

@@ -49,11 +49,11 @@ capacity = "available"
 """
 
 
-def records(field: Field, folder: Path, *found: object, then: str = "") -> None:
+def records(folder: Path, *found: object, then: str = "") -> None:
     """What the member writes to its transcript when it is told something."""
     lines = "\n".join(json.dumps(each) if not isinstance(each, str) else each for each in found)
     text = f"#!/bin/sh\nread -r text\ncat >> {folder}/$NATIVE.jsonl <<'END'\n{lines}\nEND\n{then}"
-    does(field, folder, text)
+    does(folder, text)
 
 
 def cycles(field: Field) -> list[Any]:
@@ -63,7 +63,7 @@ def cycles(field: Field) -> list[Any]:
 @pytest.mark.parametrize("hooks", [True, False], ids=["hooks", "quiet"])
 def test_a_cycle_that_ran_out_of_quota_says_so_and_nothing_more_is_begun(field: Field, *, hooks: bool) -> None:
     folder = begun(field, records=RULES, hooks=hooks, quiet=600 if hooks else 1)
-    records(field, folder, {"type": "user"}, QUOTA)
+    records(folder, {"type": "user"}, QUOTA)
     up(field)
     idle(field)
     send(field, "one?")
@@ -81,7 +81,7 @@ def test_a_cycle_that_ran_out_of_quota_says_so_and_nothing_more_is_begun(field: 
     assert "waits for its provider, which is exhausted" in field.call("board").stdout
     assert len(cycles(field)) == 1
     # What lifts it: its person begins it anew.
-    does(field, folder, "#!/bin/sh\n")
+    does(folder, "#!/bin/sh\n")
     assert field.call("close", "kiwi").returncode == 0
     assert field.call("reopen", "kiwi").returncode == 0
     assert len(told(field, 2)) == 2
@@ -100,7 +100,7 @@ def test_a_cycle_that_ran_out_of_quota_says_so_and_nothing_more_is_begun(field: 
 )
 def test_a_provider_fails_a_cycle_in_its_own_ways(field: Field, record: object, failure: str) -> None:
     folder = begun(field, records=RULES, hooks=True, quiet=600)
-    records(field, folder, record)
+    records(folder, record)
     up(field)
     idle(field)
     send(field, "one?")
@@ -120,7 +120,7 @@ printf '%s' '{{"hook_event_name": "Ask", "type": "error", "error": {{"kind": "qu
     "$FIRM_BIN" member hook
 """
     work = DOES_IT.partition("read -r text\n")[2].replace("--result-summary done", f"--result-summary '{quota}'")
-    records(field, folder, said, {"type": "assistant", "text": quota}, then=by_hand + work)
+    records(folder, said, {"type": "assistant", "text": quota}, then=by_hand + work)
     up(field)
     assert endings(field, 1) == ["completed"], (folder / "did").read_text()
     (found,) = field.ask("work", "list")["items"]
@@ -136,9 +136,9 @@ def test_an_interrupt_that_the_program_reports_is_credited_to_us_only_where_it_i
 ) -> None:
     """I50."""
     folder = begun(field, records=RULES, hooks=True, quiet=600)
-    gate = gated(field, folder)
+    gate = gated(folder)
     waits = (folder / "does").read_text().partition("read -r _")[2]
-    records(field, folder, {"type": "interrupted"}, then=f"read -r _ {waits}")
+    records(folder, {"type": "interrupted"}, then=f"read -r _ {waits}")
     up(field)
     idle(field)
     send(field, "go on")
@@ -154,12 +154,12 @@ def test_an_interrupt_of_an_earlier_cycle_is_not_credited_to_a_later_one(field: 
     folder = begun(field, records=RULES, hooks=True, quiet=1)
     up(field)
     idle(field)
-    gate = gated(field, folder)
+    gate = gated(folder)
     send(field, "one")
     until(field, "running")
     assert field.call("interrupt", "kiwi").returncode == 0
     assert endings(field, 1) == ["interrupted_by_host"]
-    records(field, folder, {"type": "interrupted"})
+    records(folder, {"type": "interrupted"})
     opens(gate)
     send(field, "two")
     assert endings(field, 2) == ["interrupted_by_host", "interrupted_by_provider"]
@@ -168,9 +168,9 @@ def test_an_interrupt_of_an_earlier_cycle_is_not_credited_to_a_later_one(field: 
 @pytest.mark.parametrize("end", ["kill", "close"])
 def test_what_is_recorded_counts_before_the_end_of_the_process(field: Field, end: str) -> None:
     folder = begun(field, records=RULES, hooks=True, quiet=600)
-    gate = gated(field, folder)
+    gate = gated(folder)
     waits = (folder / "does").read_text().partition("read -r _")[2]
-    records(field, folder, QUOTA, then=f'"{folder}/hook" Ask 1\nread -r _ {waits}')
+    records(folder, QUOTA, then=f'"{folder}/hook" Ask 1\nread -r _ {waits}')
     up(field)
     idle(field)
     send(field, "go on")
@@ -187,9 +187,9 @@ def test_what_is_recorded_counts_before_the_end_of_the_process(field: Field, end
 def test_a_failure_without_a_hook_ends_its_cycle_once_the_terminal_is_quiet(field: Field) -> None:
     """Some programs run no hook when their provider fails them."""
     folder = begun(field, records=RULES, hooks=True, quiet=1)
-    gate = gated(field, folder)
+    gate = gated(folder)
     waits = (folder / "does").read_text().partition("read -r _")[2]
-    records(field, folder, QUOTA, then=f"read -r _ {waits}")
+    records(folder, QUOTA, then=f"read -r _ {waits}")
     up(field)
     idle(field)
     send(field, "go on")
@@ -199,12 +199,12 @@ def test_a_failure_without_a_hook_ends_its_cycle_once_the_terminal_is_quiet(fiel
 
 def test_what_was_recorded_before_a_cycle_is_not_of_it(field: Field) -> None:
     folder = begun(field, records=RULES, hooks=True, quiet=600)
-    records(field, folder, {"type": "turn", "stop": "refusal"})
+    records(folder, {"type": "turn", "stop": "refusal"})
     up(field)
     idle(field)
     send(field, "one?")
     assert endings(field, 1) == ["provider_failed"]
-    records(field, folder, "no record at all", {"type": "turn", "stop": "end"})
+    records(folder, "no record at all", {"type": "turn", "stop": "end"})
     send(field, "two?")
     assert endings(field, 2) == ["provider_failed", "empty_output"]
     assert session(field)["capacity"] == "available"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from supervisor.decide import MOST_FAILURES
 from tests.e2e.test_crash_points import _LAUNCH
 from tests.e2e.test_runs import end_tmux
-from tests.e2e.test_told import WORK, send, told
+from tests.e2e.test_told import WORK, mail, send
 from tests.support.daemon import Daemon
 from tests.support.runs import Field
 from tests.support.spoil import execute
@@ -23,14 +24,28 @@ from tests.support.spoil import execute
 KEPT = "{home}/kiwi-told/{native_id}/took"
 
 
+def until(field: Field, look: Callable[[], bool]) -> None:
+    """Until it is so; looked at with each event."""
+    while True:
+        seq = field.firm("event", "list", "--limit", "1")["seq"]
+        if look():
+            return
+        field.wait(f"seq>{seq}")
+
+
+def tell(field: Field, body: str) -> None:
+    """Say that to the member, which takes it."""
+    sent = send(field, body)
+    until(field, lambda: mail(field, sent)["state"] == "provider_received")
+
+
 def begun(field: Field, **env: str) -> tuple[Any, Path, Daemon]:
     """Its first session, in which it was told something, the transcript of that, and the daemon."""
     folder = field.talker(keeps=KEPT)
     daemon = field.start(HOME=str(field.home.temporary), **env)
     assert field.call("up", "team.toml", "--detach").returncode == 0
     (session,) = field.until_live()
-    send(field, "remember blue")
-    told(field)
+    tell(field, "remember blue")
     return session, folder / session["native_session"] / "took", daemon
 
 
@@ -69,8 +84,10 @@ def resumed(field: Field, first: Any, second: Any, transcript: Path) -> None:  #
     assert how(field, second) == f"opened: goes on with native session {native}"
     assert words_of(second["pid"])[-2:] == ["--resume", native]
     assert in_conversation(field, native) == [second["pid"]]
-    send(field, "which colour?")
-    told(field, 2)
+    variables = Path(f"/proc/{second['pid']}/environ").read_bytes().split(b"\0")
+    (token,) = [each.partition(b"=")[2].decode() for each in variables if each.startswith(b"FIRM_CAPABILITY=")]
+    assert not any(token in word for word in words_of(second["pid"]))
+    tell(field, "which colour?")
     said = bodies(transcript)
     assert (said[0], said[-1]) == ("remember blue", "which colour?")
 
@@ -103,8 +120,7 @@ def test_a_fresh_conversation_is_begun_where_one_is_asked_for(field: Field) -> N
     native = second["native_session"]
     assert (native != first["native_session"], second["resumed_from"]) == (True, None)
     assert how(field, second).endswith(f"{native}, not {first['native_session']}: a fresh one was asked for")
-    send(field, "remember red")
-    told(field, 2)
+    tell(field, "remember red")
     third = reopened(field, second)
     assert (third["native_session"], third["resumed_from"]) == (native, second["id"])
     assert bodies(transcript) == ["remember blue"]
@@ -116,15 +132,21 @@ def test_a_work_whose_attempt_was_lost_is_told_in_the_same_conversation(field: F
     field.start(HOME=str(field.home.temporary))
     assert field.call("up", "team.toml", "--detach").returncode == 0
     (first,) = field.until_live()
-    told(field)
+    until(field, lambda: received(field) == ["provider_received"])
     os.kill(first["pid"], signal.SIGKILL)
     second = next_of(field, first)
     says = ["--finding", "NO_SIDE_EFFECTS", "--responsibility", "keep", "--reason", "it had only read it"]
     assert field.call("recover", "build it", *says).returncode == 0
-    told(field, 2)
+    until(field, lambda: received(field)[1:] == ["provider_received"])
     said = (folder / first["native_session"] / "took").read_text().splitlines()
     assert [line.startswith("Work ") for line in said] == [True, True]
     assert in_conversation(field, first["native_session"]) == [second["pid"]]
+
+
+def received(field: Field) -> list[str]:
+    """How far each delivery of the only Work is."""
+    (work,) = field.ask("work", "list")["items"]
+    return [each["state"] for each in field.ask("work", "show", "--work-id", work["id"])["deliveries"]]
 
 
 def test_after_a_start_of_the_machine_the_conversation_is_offered(field: Field) -> None:
@@ -146,13 +168,13 @@ def test_after_a_start_of_the_machine_the_conversation_is_offered(field: Field) 
 
 def given_up(field: Field) -> Any:  # noqa: ANN401 — a session as it is answered
     """The session that came to nothing as often as it is tried: the end of its predecessor was the first failure."""
-    while True:
-        seq = field.firm("event", "list", "--limit", "1")["seq"]
-        failed = [e["readback"] for e in field.ask("effect", "list")["items"] if e["certainty"] == "not_applied"]
-        if len(failed) == MOST_FAILURES - 1:
-            assert len(set(failed)) == 1
-            return field.ask("session", "list")["items"][-1]
-        field.wait(f"seq>{seq}")
+    until(field, lambda: len(failures(field)) == MOST_FAILURES - 1)
+    assert len(set(failures(field))) == 1
+    return field.ask("session", "list")["items"][-1]
+
+
+def failures(field: Field) -> list[str]:
+    return [each["readback"] for each in field.ask("effect", "list")["items"] if each["certainty"] == "not_applied"]
 
 
 @pytest.mark.parametrize("way", ["put back", "fresh"])

@@ -119,8 +119,8 @@ def test_who_had_stepped_in_when_the_daemon_died_still_holds_what_waits(field: F
         field.start()
         until_typist(field, "")
         send(field, "which colour?")
-        (held,) = told(field)
+        (held,) = told(field, held=True)
         assert held["readback"] == "held: somebody is attached and may be typing"
         assert took(folder) == []
-    told(field, 2)
+    told(field)
     assert len(took(folder)) == 1

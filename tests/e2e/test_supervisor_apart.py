@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -149,6 +150,18 @@ def test_when_the_daemon_is_killed_it_goes_on_under_the_next_one(
         gen = int(found.rpartition("sup_gen=")[2])
         until_adopted(field, session["id"], gen)
         assert (run_of(field)["sup_gen"], field.roots()) == (gen, [session["pid"]])
+
+
+def test_a_daemon_that_has_no_doors_yet_is_waited_for(field: Field, begun: tuple[Daemon, dict[str, Any]]) -> None:
+    daemon, session = begun
+    with apart(field, run_of(field)["id"]) as other:
+        until_adopted(field, session["id"], 2)
+        daemon.kill()
+        record = field.home.folder / "node.json"
+        record.write_text(json.dumps({"sockets": json.loads(record.read_text())["sockets"]}))
+        other.log.until("no daemon serves in")
+        field.start()
+        until_adopted(field, session["id"], int(other.log.until("holding run=", nth=2).rpartition("=")[2]))
 
 
 @pytest.mark.parametrize("what", ["no key", "a member's door", "another run"])

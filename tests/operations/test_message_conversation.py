@@ -10,6 +10,7 @@ from client.protocol.message import (
     AskInteraction,
     Intent,
     ListMessages,
+    MailState,
     MessageKind,
     ReplyMessage,
     SendMessage,
@@ -170,6 +171,22 @@ async def test_a_person_who_is_the_host_answers(node: InProcessNode) -> None:
     s = await mail.with_person(await stage(node))
     asked = await question(s, s.bob, "red")
     assert (await node.ok(answer(asked, "red"))).message.sender_id == s.ann.membership.id
+
+
+async def test_who_answers_a_message_has_seen_it(node: InProcessNode) -> None:
+    """Its own delivery is acknowledged with the answer, so that no inbox asks for the answer again; no other is."""
+    s = await mail.with_person(await stage(node))
+    both = await sent(s, s.bob, s.cid, s.ann, response_required=True)
+    await ok(s, s.cid, reply(both))
+    of_cid, of_ann = [await mail.now(s, each) for each in both.deliveries]
+    assert (of_cid.state, of_cid.session_id) == (MailState.ACKNOWLEDGED, s.cid.session.id)
+    assert of_ann.state is MailState.QUEUED
+    await node.ok(reply(both))
+    assert (await mail.now(s, of_ann)).state is MailState.ACKNOWLEDGED
+    asked = await question(s, s.bob, "red")
+    await node.ok(answer(asked, "red"))
+    assert (await mail.now(s, asked.deliveries[0])).state is MailState.ACKNOWLEDGED
+    await node.ok(reply(both))  # a second word about what was seen already
 
 
 @pytest.mark.parametrize(

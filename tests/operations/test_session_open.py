@@ -10,8 +10,9 @@ import pytest
 from client.protocol.agent import ShowAgent, UpdateAgent
 from client.protocol.attempt import Custody
 from client.protocol.ceiling import Ceiling
+from client.protocol.effect import Certainty
 from client.protocol.event import ListEvents
-from client.protocol.ids import AgentMemberRef, MemberRunId, SessionId, TeamRef
+from client.protocol.ids import AgentMemberRef, Folder, MemberRunId, SessionId, TeamRef
 from client.protocol.membership import LeaveTeam
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
@@ -28,7 +29,8 @@ from client.protocol.session import (
 )
 from client.protocol.team_run import CloseMemberRun, CompleteTeamRun, CreateTeamRun, ShowTeamRun, TakeTeamRun
 from client.protocol.work_asks import ShowWork
-from tests.support import refusals, scene
+from client.protocol.workspace import ArchiveWorkspace
+from tests.support import effects, refusals, scene
 from tests.support.effects import session_now
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
@@ -193,6 +195,18 @@ async def test_who_has_left_the_team_has_no_session_any_more(node: InProcessNode
     show = ShowTeamRun(team_run_id=s.run.id)
     refusal = await node.refused(show, plane=Plane.MEMBER, actor=s.cid.session)
     assert (refusal.code, refusal.about) == (Code.NOT_AUTHORIZED, f"membership/{s.cid.membership.id}")
+
+
+async def test_session_open_effect_unsettled(node: InProcessNode) -> None:
+    """While a worktree of the member is taken away nothing is started in it, in whatever place."""
+    s = await effects.cold(node)
+    launch = await supervised(s, effects.prepare(s))
+    await supervised(s, effects.settle(s, launch, Certainty.NOT_APPLIED))
+    await report(s, s.bob.session, C.CLOSED)
+    made = await node.ok(ArchiveWorkspace(path=Folder(effects.CWD)))
+    for supersede in (False, True):
+        refusal = await declined(s, open_(s.bob.place, s.sup_gen, supersede=supersede))
+        assert (refusal.code, refusal.about) == (Code.EFFECT_UNSETTLED, f"effect/{made.id}")
 
 
 async def test_session_open_not_found(node: InProcessNode) -> None:

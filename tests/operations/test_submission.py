@@ -140,6 +140,39 @@ async def test_what_was_not_answered_is_shown_and_refuses_nothing(node: InProces
     assert [each["answer"] for each in body["checks"]] == ["unanswered"]
 
 
+OTHER = "f" * 40
+
+
+@pytest.mark.parametrize(
+    ("candidate", "ref", "have"),
+    [
+        (COMMIT, f"review:security@{OTHER}", COMMIT),
+        (COMMIT, f"review:security@{COMMIT[:12]}", COMMIT),
+        (COMMIT, "review:security@", COMMIT),
+        ("", f"review:security@{OTHER}", "what is submitted"),
+    ],
+)
+async def test_a_review_of_another_commit_is_no_evidence(
+    node: InProcessNode, candidate: str, ref: str, have: str
+) -> None:
+    s = await stage(node)
+    work = await s.started(s.bob)
+    ask = submit(work, candidate_revision=candidate, report_only=not candidate, check_refs=["make exit 0", ref])
+    said = f"{ref} is of another commit than the one submitted: have {have} reviewed, or leave it out"
+    refusal = await works.bob(s).refused(ask)
+    assert refusal == Refusal(code=Code.EVIDENCE_REQUIRED, about="submission", lifted_by=said)
+
+
+@pytest.mark.parametrize(
+    "ref", [f"review:security@{COMMIT}", "https://example.org/review:1@main", "review: looked at it"]
+)
+async def test_a_review_of_the_submitted_commit_and_any_other_text_are_evidence(node: InProcessNode, ref: str) -> None:
+    s = await stage(node)
+    work = await s.started(s.bob)
+    await works.bob(s).ok(submit(work, candidate_revision=COMMIT, report_only=False, check_refs=[ref]))
+    assert (await receipt(s, work))[1]["check_refs"] == [ref]
+
+
 async def test_a_reference_has_up_to_two_kilobytes(node: InProcessNode) -> None:
     s = await stage(node)
     work = await s.started(s.bob)

@@ -10,7 +10,7 @@ from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.team_run import DrainTeamRun
 from client.protocol.work import ClaimMode, Condition, Phase, Priority, Work
-from client.protocol.work_asks import CreateWork, UpdateWork
+from client.protocol.work_asks import ClaimWork, CreateWork, UpdateWork
 from daemon.operations.work_plan import MOST_OPEN
 from tests.support import refusals, works
 from tests.support.node import InProcessNode
@@ -213,6 +213,29 @@ async def test_work_update_ok(node: InProcessNode) -> None:
     )
     again = await works.ann(s).ok(update(after, context=""))
     assert again == attrs.evolve(after, version=3, context="", updated_at=again.updated_at)
+
+
+async def test_an_update_says_anew_who_may_claim_a_work(node: InProcessNode) -> None:
+    """And what nothing was said of stays."""
+    s = await stage(node)
+    work = await s.work(claim_mode=ClaimMode.HOST_ASSIGN)
+    cid, bob = s.cid.membership.agent_member_id, s.bob.membership.agent_member_id
+    after = await works.ann(s).ok(update(work, claim_mode=ClaimMode.TEAM_CLAIM, eligible_member_ids=[cid, cid]))
+    assert after == attrs.evolve(
+        work, version=2, claim_mode=ClaimMode.TEAM_CLAIM, eligible=[cid], updated_at=after.updated_at
+    )
+    stays = await works.ann(s).ok(update(after, context="more"))
+    assert (stays.claim_mode, stays.eligible) == (ClaimMode.TEAM_CLAIM, [cid])
+    claim = ClaimWork(work_id=work.id, expected_version=stays.version)
+    assert (await works.bob(s).refused(claim)).code is Code.NOT_ELIGIBLE
+    said = "name who may claim it, or nobody any more; not both"
+    both = update(stays, eligible_member_ids=[bob], remove_eligible=True)
+    refusal = Refusal(code=Code.MALFORMED, about="eligible_member_ids", lifted_by=said)
+    assert await works.ann(s).refused(both) == refusal
+    everybody = await works.ann(s).ok(update(stays, remove_eligible=True))
+    assert everybody.eligible == []
+    claimed = await works.bob(s).ok(ClaimWork(work_id=work.id, expected_version=everybody.version))
+    assert claimed.owner_id == s.bob.membership.id
 
 
 @pytest.mark.parametrize(

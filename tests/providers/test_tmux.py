@@ -22,6 +22,7 @@ from providers.port import Handle, NotStarted, Seen, Stopped, Unreachable, Why
 from providers.process import Process, process, stat
 from providers.tmux.provider import Opened, Tmux
 from providers.tmux.server import ALLOWED, SOCKET_BYTES, Said
+from tests.support.ptys import few, missing
 from tests.support.terminals import (
     QUICK,
     STRAY,
@@ -357,14 +358,9 @@ async def test_another_server_on_our_socket_is_not_ours(folder: Path) -> None:
         assert ours.lives()
 
 
-#: A pty table of two, for whatever runs in it.
-_MOUNTED = "mount -t devpts -o newinstance,max=2,ptmxmode=666 devpts /dev/pts && mount --bind /dev/pts/ptmx /dev/ptmx"
-FEW_PTYS = ("unshare", "--mount", "sh", "-c", f'{_MOUNTED} && exec "$@"', "sh")
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="a pty table of its own takes a mount, and that takes root")
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
 async def test_a_full_pty_table_is_told_from_other_failures(folder: Path, tmp_path: Path) -> None:
-    async with tmux_in_after(folder) as tmux, starter(folder, within=FEW_PTYS):
+    async with tmux_in_after(folder) as tmux, starter(folder, within=few(2)):
         assert isinstance(await tmux.open(), Opened)
         first = await started(tmux, shell(tmp_path, "read x"))
         await started(tmux, shell(tmp_path, "read x"))

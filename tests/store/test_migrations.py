@@ -82,7 +82,11 @@ def test_an_empty_file_becomes_what_one_step_after_the_other_makes_of_it() -> No
 
 
 #: The steps that make the table of effects anew, with what their new columns say of effects that are there.
-ANEW: dict[int, tuple[apsw.SQLiteValue, ...]] = {7: (None, None, 0, "", None), 10: (None, 0)}
+ANEW: dict[int, tuple[apsw.SQLiteValue, ...]] = {
+    7: (None, None, 0, "", None),
+    9: (),
+    11: (None, 0),
+}
 
 
 @pytest.mark.parametrize("step", ANEW)

@@ -31,7 +31,7 @@ from supervisor.desk import Means
 from supervisor.lease import TTL, Lease, Lost, supervise_apart
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
-from tests.support.terminals import launch
+from tests.support.terminals import shell
 
 #: When a holder stops trusting itself that was last renewed at the beginning.
 TRUSTED = TTL * 0.8
@@ -252,14 +252,14 @@ async def test_nothing_is_started_by_one_whose_trust_has_ended_unnoticed(provide
     """As after a SIGCONT: the moment has passed, and no task has been told yet."""
     held = held_by()
     held.scope.deadline = trio.current_time() - 0.001
-    assert await attempted(provider, held, launch(tmp_path, "/bin/cat")) == 0
+    assert await attempted(provider, held, shell(tmp_path, "read -r line")) == 0
 
 
 async def test_nothing_is_started_by_one_whose_daemon_is_gone(provider: Fake, tmp_path: Path) -> None:
-    assert await attempted(provider, held_by(lives=False), launch(tmp_path, "/bin/cat")) == 0
+    assert await attempted(provider, held_by(lives=False), shell(tmp_path, "read -r line")) == 0
 
 
 async def test_whoever_is_trusted_starts(provider: Fake, tmp_path: Path) -> None:
     held = held_by()
     held.scope.deadline = trio.current_time() + 60
-    assert await attempted(provider, held, launch(tmp_path, "/bin/cat")) == 1
+    assert await attempted(provider, held, shell(tmp_path, "read -r line")) == 1

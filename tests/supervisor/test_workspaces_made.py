@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from client.git import Author, commit_all, commit_exists, dirty, head
 from client.protocol.refusals import Refusal
-from supervisor.workspaces import Archived, Place, Workspace, Workspaces, checked_out, plan, slug, snapshot
+from supervisor.snapshots import checked_out, snapshot
+from supervisor.workspaces import Place, Workspace, Workspaces, plan, slug
+from supervisor.worktrees import Archived, Worktrees
 from tests.support.repos import ENVIRONMENT, Repo, repo
 
 HOSTILE = [
@@ -46,6 +48,9 @@ class Bench:
         found = await Workspaces().worktree(self.place(member))
         assert isinstance(found, Workspace), found
         return found
+
+    async def archived(self) -> Archived | Refusal:
+        return await Worktrees(Workspaces(), self.base).archive(self.place())
 
 
 @pytest.fixture
@@ -138,7 +143,7 @@ async def test_no_hook_of_the_repository_runs(bench: Bench, tmp_path: Path, hook
     assert revision is not None
     async with checked_out(bench.repo.root, revision, tmp_path / "scratch") as path:
         assert isinstance(path, Path)
-    assert isinstance(await Workspaces().archive(bench.place()), Archived)
+    assert isinstance(await bench.archived(), Archived)
     assert not told.exists()
 
 
@@ -234,10 +239,10 @@ async def test_a_snapshot_goes_although_its_block_fails(bench: Bench, tmp_path: 
 async def test_an_archived_worktree_is_gone_and_its_branch_stays(bench: Bench) -> None:
     made = await bench.made()
     done = bench.repo.commit("more", at=made.top)
-    archived = await Workspaces().archive(bench.place())
+    archived = await bench.archived()
     assert archived == Archived(removed=True, branch="firm/crew/bob", revision=done)
     assert not made.top.exists()
-    assert await Workspaces().archive(bench.place()) == attrs.evolve(archived, removed=False)
+    assert await bench.archived() == attrs.evolve(archived, removed=False)
     again = await bench.made()
     assert (again.adopted, again.base) == (False, done)
 

@@ -11,7 +11,9 @@ import pytest
 
 from client.git import GitUnusable, git
 from client.protocol.refusals import Code, Refusal
-from supervisor.workspaces import Place, Workspace, Workspaces, checked_out, plan
+from supervisor.snapshots import checked_out
+from supervisor.workspaces import Place, Workspace, Workspaces, plan
+from supervisor.worktrees import Worktrees
 from tests.support.repos import Repo, repo
 
 
@@ -36,7 +38,7 @@ class Bench:
 
     async def not_archived(self, code: Code, said: str) -> None:
         before = self.repo.state()
-        refusal = await Workspaces().archive(self.place)
+        refusal = await Worktrees(Workspaces(), self.place.path).archive(self.place)
         assert isinstance(refusal, Refusal), refusal
         assert (refusal.code, refusal.about) == (code, str(self.place.path))
         assert said in refusal.lifted_by

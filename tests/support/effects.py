@@ -22,6 +22,8 @@ from tests.support.supervised import open_, supervised
 
 #: A process that is nobody's: what is asked about it is answered from the records.
 PID, TICKS, BOOT = 4242, 99, "this boot"
+#: Where a launch works.
+CWD = "/tmp"  # noqa: S108 — a folder
 
 
 async def cold(node: InProcessNode) -> Stage:
@@ -36,7 +38,7 @@ async def again(s: Stage) -> Stage:
     return attrs.evolve(s, bob=attrs.evolve(s.bob, session=made))
 
 
-def prepare(s: Stage, *, sup_gen: int = 0, session_gen: int = 0, cwd: str = "/tmp") -> PrepareEffect:  # noqa: S108 — a folder
+def prepare(s: Stage, *, sup_gen: int = 0, session_gen: int = 0, cwd: str = CWD) -> PrepareEffect:
     of = s.bob.session
     return PrepareEffect(
         session_id=of.id, session_gen=session_gen or of.session_gen, sup_gen=sup_gen or s.sup_gen, cwd=cwd

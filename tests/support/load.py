@@ -48,6 +48,7 @@ class Load:
         self._key = daemon.key if socket is None else (socket.parent.parent / "operator.key").read_text().strip()
         self._text = "x" * size
         self._answered = 0
+        self._in_a_row = 0
         self._over = False
         self._changed = threading.Condition()
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(writers)]
@@ -71,10 +72,11 @@ class Load:
             before = self._answered
             assert self._changed.wait_for(lambda: self._answered >= before + more, PATIENCE), self.refusals
 
-    def until_refused(self, code: str) -> None:
-        """Wait until a request is refused so."""
+    def until_refused(self, code: str, in_a_row: int = 1) -> None:
+        """Wait until a request is refused so, and none was answered between so many refusals."""
         with self._changed:
-            assert self._changed.wait_for(lambda: code in self.refusals, PATIENCE), self.refusals
+            assert self._changed.wait_for(lambda: self._in_a_row >= in_a_row, PATIENCE), self.refusals
+            assert code in self.refusals
 
     @property
     def lost(self) -> list[Asked]:
@@ -106,9 +108,11 @@ class Load:
             with self._changed:
                 if "refusal" in reply:
                     self.refusals.add(reply["refusal"]["code"])
+                    self._in_a_row += 1
                 else:
                     asked.answer = reply["answer"]
                     self._answered += 1
+                    self._in_a_row = 0
                 self._changed.notify_all()
             if asked.answer is not None or self._over:
                 return asked.answer

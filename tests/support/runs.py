@@ -24,8 +24,7 @@ FIRM = str(Path(sys.executable).with_name("firm"))
 
 #: What a member's hook runs: it is given what it was run for as agents give it, on standard input.
 HOOK = """#!/bin/sh
-export FIRM_HOME={home}
-printf '{{"hook_event_name": "%s", "turn_id": "%s", "prompt": "x"}}' "$1" "$2" | "$FIRM_BIN" member hook
+printf '{"hook_event_name": "%s", "turn_id": "%s", "prompt": "x"}' "$1" "$2" | "$FIRM_BIN" member hook
 echo "$1 $2 $?" >> "$(dirname "$0")/hooked"
 """
 
@@ -94,7 +93,7 @@ class Field:
         folder = self.home.temporary / f"{name}-told"
         folder.mkdir()
         if hooks:
-            (folder / "hook").write_text(HOOK.format(home=self.home.folder))
+            (folder / "hook").write_text(HOOK)
             (folder / "hook").chmod(0o755)
         says = {"before_enter": 0.1, "settle": 0.5, "quiet": 1.0, "composer": r">\s*", **typing}
         program = KEEPER if keeps else MEMBER

@@ -126,7 +126,7 @@ def test_the_command_line_says_it_byte_for_byte(tmp_path: Path) -> None:
     (tmp_path / "operator.key").write_text(KEY + "\n")
     (tmp_path / "node.json").write_text(json.dumps({"socket": str(tmp_path / "s")}))
     with listener(tmp_path / "s") as door:
-        conversation = Conversation(str(tmp_path), DIGEST)
+        conversation = Conversation(DIGEST, home=str(tmp_path))
         conversation.begin("agent.show", {"agent_member_id": "ann"})
         with door.accept()[0] as peer:
             assert heard(peer, len(said)) == said

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from client import paths
 from client.cli import ask as door
 from client.cli import say
 from client.cli.arguments import KEY, SWITCHES, Field, leading, with_options
@@ -145,7 +144,7 @@ def _values(field: Field) -> list[str]:
 def _known(op: str, columns: tuple[str, ...]) -> list[str]:
     body: dict[str, object] = {"limit": 200} if op.endswith(".list") else {}
     try:
-        conversation = door.Conversation(paths.home(), DIGEST, patience=_PATIENCE)
+        conversation = door.Conversation(DIGEST, patience=_PATIENCE)
         answer: dict[str, Any] = conversation.ask(op, body)
     except door.Unavailable:
         return []

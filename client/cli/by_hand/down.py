@@ -1,4 +1,6 @@
-"""``firm down``: end the processes of a run, prove that they ended, and complete the run where every Work is closed."""
+"""``firm down``: end the processes of a run, prove that they ended, and complete the run where every Work is closed.
+Worktrees stay: it says where they are.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ def _down(wanted: str, *, as_json: bool) -> int:
     left = sweep(node)
     unproven = [each for each in found if not each["ended"]]
     state = run_["state"] if unproven else _complete(node, run_)
-    whole = {"run": run_["id"], "state": state, "members": found, "left": left}
+    stay = node.ask("workspace.list", team_id=run_["team_id"])["items"]
+    whole = {"run": run_["id"], "state": state, "members": found, "left": left, "worktrees": stay}
     return _say(whole, unproven or left, as_json=as_json)
 
 
@@ -85,6 +88,17 @@ def _complete(node: Node, run_: Any) -> str:
     return str(run_["state"])
 
 
+def _stay(worktrees: list[Any]) -> None:
+    """Nothing of a member's work goes by itself."""
+    from client.cli.eyes.sheet import clean
+
+    for each in worktrees:
+        ahead = f", {each['ahead']} ahead" if each["ahead"] else ""
+        say.out(f"  stays {clean(each['name'])}'s worktree, {each['state']}{ahead}: {clean(each['path'])}")
+    if worktrees:
+        say.out("  Take one away, its branch stays: firm workspace archive MEMBER")
+
+
 def _say(whole: dict[str, Any], wrong: object, *, as_json: bool) -> int:
     if as_json:
         say.out(say.dumps(whole))
@@ -93,6 +107,7 @@ def _say(whole: dict[str, Any], wrong: object, *, as_json: bool) -> int:
         say.out(f"  {'ended' if each['ended'] else 'NOT PROVEN ENDED':<8} {each['name']}: {each['why']}")
     for pid in whole["left"]:
         say.out(f"  still below our terminals: process {pid}")
+    _stay(whole["worktrees"])
     goes_on = "" if whole["state"] in {"completed", "cancelled"} else "; firm up goes on with it"
     say.out(f"Run {whole['run']} is {whole['state']}{goes_on}.")
     return 1 if wrong else 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from client import paths
 from client.cli import ask as door
 from client.cli import say
 from client.cli.arguments import JSON, Field
@@ -30,7 +29,7 @@ def run(_: str, given: dict[str, object]) -> int:
     as_json, as_dot = bool(given.pop("_json", False)), bool(given.pop("_dot", False))
     op = VERBS["graph"][0]
     try:
-        answer, welcome = door.once(paths.home(), DIGEST, op, given, "")
+        answer, welcome = door.once(DIGEST, op, given, "")
     except door.Unavailable as gone:
         return say.unavailable(gone, as_json=as_json)
     if not as_dot or as_json or "refusal" in answer:

@@ -54,7 +54,7 @@ def run(_: str, given: dict[str, object]) -> int:
         body = {"event": given.get("event") or "", "turn": given.get("turn") or "", "sequence": sequence}
         if not body["event"]:
             body |= _said()
-        answer, _welcome = door.once(paths.home(), DIGEST, "session.hook", body, "")
+        answer, _welcome = door.once(DIGEST, "session.hook", body, "")
     except door.Unavailable as gone:
         _tell(str(gone))
     except ValueError as wrong:

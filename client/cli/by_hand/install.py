@@ -97,7 +97,7 @@ def _of_another(home: str) -> tuple[str, str] | None:
 
 def _running(home: str) -> bool:
     try:
-        door.Conversation(home, DIGEST).close()
+        door.Conversation(DIGEST, home=home).close()
     except door.Unavailable:
         return False
     return True

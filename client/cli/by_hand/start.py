@@ -68,7 +68,7 @@ def _start(home: str, *, as_json: bool) -> int:
 
 def _status(home: str) -> dict[str, object] | None:
     try:
-        answer, _ = door.once(home, DIGEST, "node.status", {}, "")
+        answer, _ = door.once(DIGEST, "node.status", {}, "", home=home)
     except door.Unavailable:
         return None
     found = answer.get("answer")

@@ -16,9 +16,9 @@ FIELDS: tuple[Field, ...] = (JSON,)
 
 def run(_: str, given: dict[str, object]) -> int:
     as_json = bool(given.get("_json"))
-    home = paths.home()
+    home = "" if paths.told() else paths.home()
     try:
-        answer, welcome = door.once(home, DIGEST, "node.status", {}, "")
+        answer, welcome = door.once(DIGEST, "node.status", {}, "")
     except door.Unavailable as gone:
         if as_json:
             say.out(say.dumps({"live": False, "ready": False, "home": home, "why": str(gone)}))

@@ -31,7 +31,7 @@ def run(_: str, given: dict[str, object]) -> int:
 
 def _stop(home: str, *, as_json: bool) -> int:
     try:
-        conversation = door.Conversation(home, DIGEST)
+        conversation = door.Conversation(DIGEST, home=home)
     except door.Unavailable:
         return _unanswered(holder(home), as_json=as_json)
     pid = conversation.peer_pid()

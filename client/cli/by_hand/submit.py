@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from client import paths
 from client.cli import arguments, say
 from client.cli import ask as door
 from client.cli.arguments import Field
@@ -53,7 +52,7 @@ def run(_: str, given: dict[str, object]) -> int:
             if isinstance(decided, int):
                 return decided
             chosen = decided
-        answer, welcome = door.once(paths.home(), DIGEST, OP, {**body, **chosen}, key)
+        answer, welcome = door.once(DIGEST, OP, {**body, **chosen}, key)
     except door.Unavailable as gone:
         return say.unavailable(gone, key, as_json=as_json)
     except door.TooLarge as size:
@@ -66,7 +65,7 @@ def run(_: str, given: dict[str, object]) -> int:
 
 def _decide(work_id: str, *, as_json: bool) -> dict[str, object] | int:
     """What the workspace says is submitted; the exit status where it cannot say."""
-    shown, welcome = door.once(paths.home(), DIGEST, "work.show", {"work_id": work_id}, "")
+    shown, welcome = door.once(DIGEST, "work.show", {"work_id": work_id}, "")
     if "refusal" in shown:
         return say.answered("work.show", shown, welcome, as_json=as_json)
     found: Any = shown["answer"]

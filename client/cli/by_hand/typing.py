@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from client import paths
 from client.cli import ask as door
 from client.cli.arguments import JSON, Field, Usage
 from client.cli.crew import Refused, guarded
@@ -26,7 +25,7 @@ def step_in(session_id: str) -> int:
     """
     if not os.isatty(0):
         raise Usage("a person types on a terminal", f"send it something instead: firm session steer {session_id}")
-    conversation = door.Conversation(paths.home(), DIGEST)
+    conversation = door.Conversation(DIGEST)
     answer = conversation.ask("session.type", {"session_id": session_id})
     refusal: Any = answer.get("refusal")
     if refusal is not None:

@@ -62,9 +62,8 @@ def _daemon(*, as_json: bool) -> int:
     from client.cli import ask as door
     from client.cli.by_hand import start
 
-    home = Node().home
     try:
-        door.Conversation(home, "").close()
+        door.Conversation("").close()
     except door.Unavailable:
         with (
             contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) if as_json else contextlib.nullcontext()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from client import paths
 from client.cli import ask as door
 from client.cli import say
 from client.cli.arguments import JSON, Field
@@ -18,7 +17,7 @@ FIELDS: tuple[Field, ...] = (*VERBS["watch"][3], JSON)
 def run(_: str, given: dict[str, object]) -> int:
     as_json = bool(given.pop("_json", False))
     try:
-        conversation = door.Conversation(paths.home(), DIGEST)
+        conversation = door.Conversation(DIGEST)
         conversation.begin("event.watch", given)
         while True:
             answer = conversation.next()

@@ -44,6 +44,7 @@ LAYOUTS = {
     "work.graph": "graph",
     "work.list": "works",
     "work.show": "work",
+    "workspace.list": "workspaces",
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from client import paths
 from client.cli import ask as door
 from client.cli.index import DIGEST
 
@@ -24,7 +23,7 @@ def places(team_run_id: str) -> dict[str, dict[str, Any]]:
 def _asked(op: str, body: dict[str, object]) -> dict[str, Any]:
     """The answer, or nothing where the daemon is gone or refuses: a name is a courtesy, never a reason to fail."""
     try:
-        answer, _ = door.once(paths.home(), DIGEST, op, body, "")
+        answer, _ = door.once(DIGEST, op, body, "")
     except door.Unavailable:
         return {}
     found: Any = answer.get("answer") or {}

@@ -1,6 +1,6 @@
 """Generated from the operation table by ``.ci/generate``; do not edit."""
 
-DIGEST = 'b0b66112648ab49d'
+DIGEST = 'd1d42a590fd5442d'
 
 # noun: help
 NOUNS = {
@@ -18,6 +18,7 @@ NOUNS = {
     'team': 'Teams: durable, flat, one Host each.',
     'team-run': 'Runs of a team: start, board, drain, complete.',
     'work': 'Works: who answers for what, and how far it is.',
+    'workspace': 'Worktrees of members: what stands in them, taking one away.',
 }
 
 # code: (exit status, retry, meaning)

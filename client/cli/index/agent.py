@@ -9,7 +9,7 @@ VERBS = {
         'Create an agent member, a durable identity that may join teams.',
         (
             ('name', '--name', 'str', True, None, None, False, '', 'what people call it'),
-            ('description', '--description', 'str', False, '', None, False, '', 'what it is for'),
+            ('description', '--description', 'prose', False, '', None, False, '', 'what it is for'),
             ('role', '--role', 'str', False, '', None, False, '', 'what it usually does, such as builder'),
             ('capabilities', '--capability', 'str', False, (), None, True, '', 'what it can do'),
             ('skills', '--skill', 'str', False, (), None, True, '', 'skills it carries'),
@@ -72,7 +72,7 @@ VERBS = {
             ('agent_member_id', '--agent-member-id', 'str', True, None, None, False, '', 'the member, by id or unique name'),
             ('expected_version', '--expected-version', 'int', True, None, None, False, '', 'version last read'),
             ('name', '--name', 'str', False, None, None, False, '', 'new name'),
-            ('description', '--description', 'str', False, None, None, False, '', 'new description'),
+            ('description', '--description', 'prose', False, None, None, False, '', 'new description'),
             ('role', '--role', 'str', False, None, None, False, '', 'new usual role'),
             ('profile', '--profile', 'str', False, None, None, False, '', 'new program'),
             ('model', '--model', 'str', False, None, None, False, '', 'new preferred model'),

@@ -41,8 +41,8 @@ VERBS = {
             ('work_id', '--work-id', 'str', True, None, None, False, '', 'our Work that needs it'),
             ('target_team_id', '--target-team-id', 'str', True, None, None, False, '', 'the other team, by id or unique name'),
             ('title', '--title', 'str', True, None, None, False, '', 'what they should answer for'),
-            ('completion_criteria', '--completion-criteria', 'str', True, None, None, False, '', 'what we shall check, one criterion a line'),
-            ('context', '--context', 'str', False, '', None, False, '', 'why, and what they need to know'),
+            ('completion_criteria', '--completion-criteria', 'prose', True, None, None, False, '', 'what we shall check, one criterion a line'),
+            ('context', '--context', 'prose', False, '', None, False, '', 'why, and what they need to know'),
         ),
     ),
     'withdraw': (

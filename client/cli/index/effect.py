@@ -56,7 +56,7 @@ VERBS = {
             ('effect_id', '--effect-id', 'str', True, None, None, False, '', 'the effect'),
             ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that reports'),
             ('certainty', '--certainty', 'str', True, None, ('unknown', 'applied', 'not_applied'), False, '', 'what was read'),
-            ('readback', '--readback', 'str', False, '', None, False, '', 'what was seen, for the record'),
+            ('readback', '--readback', 'prose', False, '', None, False, '', 'what was seen, for the record'),
         ),
     ),
     'show': (

@@ -18,7 +18,7 @@ VERBS = {
         (
             ('message_id', '--message-id', 'str', True, None, None, False, '', 'the question'),
             ('option', '--option', 'str', False, '', None, False, '', 'the chosen option'),
-            ('response_text', '--response-text', 'str', False, '', None, False, '', 'the answer in words'),
+            ('response_text', '--response-text', 'prose', False, '', None, False, '', 'the answer in words'),
         ),
     ),
     'ask': (
@@ -26,7 +26,7 @@ VERBS = {
         'write',
         'Put a question that takes exactly one answer to the Host.',
         (
-            ('body', '--body', 'str', True, None, None, False, '', 'the question'),
+            ('body', '--body', 'prose', True, None, None, False, '', 'the question'),
             ('options', '--option', 'str', False, (), None, True, '', 'the answers one can choose from; free text when none is given'),
             ('work_id', '--work-id', 'str', False, None, None, False, '', 'the Work it is about'),
         ),
@@ -86,7 +86,7 @@ VERBS = {
         'Reply to a message on its correlation id; it goes to its sender.',
         (
             ('causation_id', '--causation-id', 'str', True, None, None, False, '', 'the message replied to'),
-            ('body', '--body', 'str', True, None, None, False, '', 'what to say, as Markdown'),
+            ('body', '--body', 'prose', True, None, None, False, '', 'what to say, as Markdown'),
             ('correlation_id', '--correlation-id', 'str', False, None, None, False, '', 'must be that of the message, when given'),
             ('response_required', '--response-required', 'bool', False, False, None, False, '', 'an answer or an action is needed'),
             ('evidence_refs', '--evidence-ref', 'str', False, (), None, True, '', 'references instead of large content'),
@@ -107,7 +107,7 @@ VERBS = {
         'Send a message to members, to a role instance or to the whole team of a run.',
         (
             ('team_run_id', '--team-run-id', 'str', False, '', None, False, '', "the run; the caller's own when empty"),
-            ('body', '--body', 'str', True, None, None, False, '', 'what to say, as Markdown'),
+            ('body', '--body', 'prose', True, None, None, False, '', 'what to say, as Markdown'),
             ('recipients', '--recipient', 'str', False, (), None, True, '', 'members of the team, by membership id, member id or unique name'),
             ('to_team', '--to-team', 'bool', False, False, None, False, '', 'to the team: one member takes it'),
             ('to_role', '--to-role', 'str', False, '', None, False, '', 'to this role; with to_number to one instance of it'),

@@ -105,7 +105,7 @@ VERBS = {
         'Put a text into the turn that a member is in now. It is no message, and changes no Work.',
         (
             ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
-            ('text', '--text', 'str', True, None, None, False, '', 'what is typed'),
+            ('text', '--text', 'prose', True, None, None, False, '', 'what is typed'),
             ('reason', '--reason', 'str', False, '', None, False, '', 'why, for the record'),
         ),
     ),

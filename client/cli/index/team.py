@@ -20,7 +20,7 @@ VERBS = {
             ('name', '--name', 'str', True, None, None, False, '', 'what people call it'),
             ('host_agent_id', '--host-agent-id', 'str', True, None, None, False, '', 'its Host, by id or unique name'),
             ('project', '--project', 'str', True, None, None, False, 'folder', 'the folder it works in'),
-            ('description', '--description', 'str', False, '', None, False, '', 'what it is for'),
+            ('description', '--description', 'prose', False, '', None, False, '', 'what it is for'),
         ),
     ),
     'deactivate': (
@@ -86,7 +86,7 @@ VERBS = {
             ('team_id', '--team-id', 'str', True, None, None, False, '', 'the team, by id or unique name'),
             ('expected_version', '--expected-version', 'int', True, None, None, False, '', 'version last read'),
             ('name', '--name', 'str', False, None, None, False, '', 'new name'),
-            ('description', '--description', 'str', False, None, None, False, '', 'new description'),
+            ('description', '--description', 'prose', False, None, None, False, '', 'new description'),
         ),
     ),
 }

@@ -45,7 +45,7 @@ VERBS = {
         'Plan a run of a team; every active member of the team gets its place in it.',
         (
             ('team_id', '--team-id', 'str', True, None, None, False, '', 'the team, by id or unique name'),
-            ('objective', '--objective', 'str', False, '', None, False, '', 'what the run is for'),
+            ('objective', '--objective', 'prose', False, '', None, False, '', 'what the run is for'),
             ('cycles', '--cycles', 'int', False, 4, None, False, '', 'how many members may be in a cycle at once'),
         ),
     ),

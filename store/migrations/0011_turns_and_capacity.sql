@@ -12,7 +12,7 @@ CREATE TABLE effects (
     session_id text NOT NULL REFERENCES sessions (id),
     session_gen integer NOT NULL CHECK (session_gen >= 1),
     sup_gen integer NOT NULL CHECK (sup_gen >= 0),
-    kind text NOT NULL CHECK (kind IN ('launch', 'interrupt', 'stop', 'deliver', 'steer')),
+    kind text NOT NULL CHECK (kind IN ('launch', 'interrupt', 'stop', 'deliver', 'steer', 'archive')),
     state text NOT NULL CHECK (state IN ('prepared', 'settled', 'recovery_required')),
     certainty text NOT NULL CHECK (certainty IN ('unknown', 'applied', 'not_applied')),
     cwd text NOT NULL,
@@ -38,7 +38,7 @@ CREATE TABLE effects (
     CHECK ((state = 'settled') = (settled_at IS NOT NULL)),
     CHECK ((state = 'settled') = (certainty <> 'unknown')),
     CHECK ((pid = 0) = (boot_id = '')),
-    CHECK ((kind = 'launch') = (cwd <> '')),
+    CHECK ((kind IN ('launch', 'archive')) = (cwd <> '')),
     CHECK ((kind = 'deliver') = (wake IS NOT NULL)),
     CHECK ((kind = 'steer') = (text <> '')),
     CHECK ((work_id IS NULL) = (work_version = 0)),
@@ -59,6 +59,8 @@ CREATE INDEX effects_unsettled_of_run ON effects (team_run_id) WHERE state = 'pr
 -- A cycle begins with the text that was taken, and has one ending.
 CREATE INDEX effects_cycles ON effects (session_id)
     WHERE kind = 'deliver' AND certainty = 'applied' AND ending IS NULL;
+-- Few at any time; the daemon looks for them at each change of an effect.
+CREATE INDEX effects_archives ON effects (session_id) WHERE kind = 'archive' AND state = 'prepared';
 
 -- Nothing was heard of the turns and the capacity of sessions that are there.
 ALTER TABLE sessions ADD COLUMN activity text NOT NULL

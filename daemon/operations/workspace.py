@@ -1,0 +1,62 @@
+"""Handlers for ``workspace.*``, and what came of an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from client.protocol.effect import Certainty, EffectKind, RuntimeEffect
+from client.protocol.ids import EffectId
+from client.protocol.refusals import Code, Refusal
+from client.protocol.session import AgentSession
+from client.protocol.workspace import ArchiveWorkspace, ListWorkspaces
+from daemon.call import Call
+from daemon.kernel.effect import admits
+from daemon.kernel.session import exists
+from daemon.operations import effect, find
+from store import session as sessions
+from store import workspace as workspaces
+from store.effect import EFFECTS
+from store.session import SESSIONS
+from store.team_run import TEAM_RUNS
+from store.tx import Tx
+
+
+def archive(tx: Tx, call: Call, ask: ArchiveWorkspace) -> RuntimeEffect | Refusal:
+    """Recorded first; the daemon does it, and settles it. While it is under way its member gets no session."""
+    launch = workspaces.last_in(tx, ask.path)
+    if launch is None:
+        return find.not_found("workspace", ask.path)
+    of = SESSIONS.load(tx, launch.session_id)
+    assert of is not None, "a foreign key holds it"
+    if refusal := admits(workspaces.being_archived(tx, of.agent_member_id), EffectKind.ARCHIVE):
+        return refusal
+    live = sessions.open_of(tx, of.agent_member_id)
+    if live is not None and _team(tx, live) == _team(tx, of):
+        return attrs.evolve(exists(live), code=Code.SESSION_LIVE, lifted_by=exists(live).lifted_by.partition(";")[0])
+    return effect.new(tx, call, of, EffectKind.ARCHIVE, cwd=ask.path, reason=ask.reason)
+
+
+def _team(tx: Tx, of: AgentSession) -> str:
+    run = TEAM_RUNS.load(tx, of.team_run_id)
+    assert run is not None, "a foreign key holds it"
+    return run.team_id
+
+
+def used(tx: Tx, ask: ListWorkspaces) -> list[tuple[Any, ...]] | Refusal:
+    """Where members worked."""
+    if ask.team_id is None:
+        return workspaces.used(tx, None)
+    team = find.team(tx, ask.team_id)
+    return team if isinstance(team, Refusal) else workspaces.used(tx, team.id)
+
+
+def archived(
+    call: Callable[[], Call], effect_id: EffectId, outcome: Certainty, readback: str, tx: Tx
+) -> RuntimeEffect | Refusal:
+    """Settle what was read back."""
+    begun = EFFECTS.load(tx, effect_id)
+    assert begun is not None, "effects are never deleted"
+    return effect.settled(tx, call(), begun, outcome, readback)
