@@ -83,6 +83,16 @@ def test_what_a_model_wrote_says_nothing_of_its_provider(tmp_path: Path, record:
     assert (reading.ending, reading.capacity, reading.source, reading.unparsed) == ("", None, "", 0)
 
 
+def test_no_key_leads_into_a_list(tmp_path: Path) -> None:
+    """There stands what a model wrote."""
+    path = tmp_path / "t.jsonl"
+    write(path, {"message": {"content": [{"type": "error"}], "stop": {"type": "error"}}})
+    inside = Rule(match={"message.content.type": "error"}, ending="refusal")
+    beside = Rule(match={"message.stop.type": "error"}, ending="turn_failed")
+    assert further(Reading(path=path, offset=0), [inside]).ending == ""
+    assert further(Reading(path=path, offset=0), [inside, beside]).ending == "turn_failed"
+
+
 def test_it_is_read_from_where_a_cycle_began(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     write(path, QUOTA)
