@@ -60,7 +60,12 @@ TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
             Field("role", str, "what it does, such as builder"),
             Field("description", str, "what it is for"),
             Field("model", str, "which model it prefers"),
-            Field("workspace", str, "where it works", choices=("worktree", "shared")),
+            Field(
+                "workspace",
+                str,
+                "where it works; one member at most shares the project's folder, since nothing keeps two apart yet",
+                choices=("worktree", "shared"),
+            ),
             Field("ceiling", str, "the most it may be allowed; recorded, not enforced yet", choices=_CEILINGS),
         ),
     ),
@@ -125,6 +130,18 @@ class TeamFile:
     members: list[Member]
     works: list[Work]
 
+    @property
+    def writers(self) -> list[Member]:
+        """Who may change files where it works. Our own program, as a Host that no Work is assigned to, only looks;
+        ceilings are not enforced yet, so none of them keeps anybody from it.
+        """
+        doers = {work.assign for work in self.works}
+        return [m for m in self.members if m.profile != "command" or m.name != self.host or m.name in doers]
+
+
+#: What lifts it where two members would change the files of one folder.
+APART = "nothing keeps members in one folder apart yet, neither ceilings nor lanes"
+
 
 def read(path: str, text: str) -> TeamFile:
     """Raises ``Wrong``. ``path`` is only for its words."""
@@ -153,7 +170,7 @@ class _Reader:
         self._unlike("work", "key", [work.key for work in works])
         self._unlike("work", "title", [work.title for work in works], alike=str.casefold)
         self._names(team, members, works)
-        return TeamFile(
+        whole = TeamFile(
             name=team["name"],
             host=team["host"],
             project=team.get("project", "."),
@@ -163,6 +180,17 @@ class _Reader:
             members=members,
             works=self._ordered(works),
         )
+        self._apart(whole)
+        return whole
+
+    def _apart(self, file: TeamFile) -> None:
+        """No two members that may write share the project's folder."""
+        shared = [member for member in file.writers if member.workspace == "shared"]
+        if len(shared) > 1:
+            line = self._line("member", file.members.index(shared[1]), "workspace")
+            pair = f"{shared[0].name!r} and {shared[1].name!r}"
+            what = f'{pair} would write into one folder; give all but one of them workspace = "worktree": {APART}'
+            raise Wrong(self.path, line, "member.workspace", what)
 
     def _rows(self, name: str, found: dict[str, Any]) -> list[Any]:
         rows = found.get(name, [])

@@ -13,7 +13,7 @@ from typing import Any
 from client.cli.arguments import Usage
 from client.cli.crew import Change, Node, Refused, same_key
 from client.cli.works_of import Works
-from client.team_file import ME, Member, TeamFile
+from client.team_file import APART, ME, Member, TeamFile
 
 _GOING_ON = ("planned", "running", "draining")
 _AGENT = ("profile", "role", "description", "model", "workspace", "ceiling")
@@ -48,6 +48,15 @@ class Raising:
             change()
             self._tell(f"changed {what}")
         self._changes.clear()
+
+    def apart(self) -> None:
+        """Raises ``Usage`` where several members would write into the project's folder: without git there are no
+        worktrees. The node is told of the folder, and sees what git says of it now.
+        """
+        (first, second) = ([member.name for member in self._file.writers] + ["", ""])[:2]
+        if second and not self._node.ask("project.add", root=self._project)["git_dir"]:
+            lifted_by = f"make it a repository, with git init and a first commit, or leave one of them: {APART}"
+            raise Usage(f"{first!r} and {second!r} would write into one folder: {self._project}", lifted_by)
 
     def look(self) -> None:
         """What is there already, and what of it differs. Changes nothing."""

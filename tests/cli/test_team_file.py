@@ -86,6 +86,13 @@ ERRORS = {
         "work.verifier",
         "'bob' accepts, and somebody else verifies; use cid",
     ),
+    "two in one folder": (
+        'name = "bob"\n',
+        'name = "bob"\nworkspace = "shared"\n[[member]]\nname = "cid"\nworkspace = "shared"\n',
+        10,
+        "member.workspace",
+        "'bob' and 'cid' would write into one folder; give all but one of them workspace = \"worktree\"",
+    ),
     "needs itself": ('needs = ["a"]', 'needs = ["b"]', 17, "work.needs", "no other work with the key 'b'"),
     "a circle": ('criteria = ["it reads"]', 'criteria = ["x"]\nneeds = ["b"]', 12, "work.needs", "a → b → a"),
 }
@@ -111,6 +118,21 @@ def test_what_is_not_said_has_its_default() -> None:
         ("a", [], "", "normal"),
         ("b", ["a"], "bob", "normal"),
     ]
+
+
+def test_only_who_may_write_there_shares_a_folder_with_nobody() -> None:
+    """A ceiling keeps nobody from it. Our own program as a Host looks, unless a Work is assigned to it."""
+    two = GOOD.replace('name = "bob"\n', 'name = "bob"\nworkspace = "shared"\n[[member]]\nname = "cid"\n{}', 1)
+    alone = read("t", two.format(""))
+    assert [member.name for member in alone.writers] == ["bob", "cid"]
+    shared = 'workspace = "shared"\nceiling = "read_only"\n'
+    with pytest.raises(Wrong, match="neither ceilings nor lanes"):
+        read("t", two.format(shared))
+    looks = two.format(shared).replace('host = "me"', 'host = "cid"')
+    assert [member.name for member in read("t", looks).writers] == ["bob"]
+    for works in (looks.replace('assign = "bob"', 'assign = "cid"'), looks.replace(shared, shared + 'profile = "x"\n')):
+        with pytest.raises(Wrong, match="'bob' and 'cid' would write into one folder"):
+            read("t", works)
 
 
 def test_a_title_and_criteria_are_as_the_node_stores_them() -> None:
@@ -186,7 +208,7 @@ def reads(text: str) -> TeamFile | None:
 #: Not about the shape of one table: JSON Schema cannot say them.
 _OF_NAMES = (
     *("twice", "no such host", "no such member", "no such work", "no such verifier"),
-    *("needs itself", "a circle", "a verifier that"),
+    *("needs itself", "a circle", "a verifier that", "two in one folder"),
 )
 
 

@@ -78,6 +78,7 @@ def _up(wanted: Any, folder: str, given: dict[str, object], *, as_json: bool) ->
 
     node = Node()
     raising = Raising(node, wanted, folder, lambda text: None if as_json else say.out(f"  {text}"))
+    raising.apart()
     raising.look()
     if raising.differences and not _agreed(raising.differences, given, as_json=as_json):
         lifted_by = f"look at them, then: firm up {shlex.quote(str(given.get('file', 'team.toml')))} --yes"
