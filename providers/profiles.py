@@ -10,6 +10,7 @@ import attrs
 
 from client.protocol import codec
 from client.protocol.refusals import Refusal
+from providers.keys import KEYS, NAMED
 from providers.port import Typing
 
 
@@ -71,9 +72,20 @@ def read(name: str, text: str) -> Profile:
     if not found.argv:
         raise Wrong("argv names no program")
     if found.typing is not None:
-        for each in (found.typing.composer, *found.typing.dialogs):
-            try:
-                re.compile(each)
-            except re.error as error:
-                raise Wrong(f"{each!r} is no regular expression: {error}") from None
+        _look_at(found.typing)
     return found
+
+
+def _look_at(typing: Typing) -> None:
+    """Raises ``Wrong``."""
+    for dialog in typing.dialogs:
+        if not dialog.lines:
+            raise Wrong("a dialog without lines would stand on every screen")
+    for each in (typing.composer, *(line for dialog in typing.dialogs for line in dialog.lines)):
+        try:
+            re.compile(each)
+        except re.error as error:
+            raise Wrong(f"{each!r} is no regular expression: {error}") from None
+    for key in (*typing.keys_before_enter, *(key for dialog in typing.dialogs for key in dialog.keys)):
+        if key not in KEYS:
+            raise Wrong(f"{key!r} is no key: write one character, C-a to C-z, or one of {', '.join(NAMED)}")
