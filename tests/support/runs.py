@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,20 +67,29 @@ class Field:
         return path
 
     def talker(
-        self, name: str = "kiwi", *, works: str = "", swallowed: int = 0, steers: bool = False, **typing: object
+        self,
+        name: str = "kiwi",
+        *,
+        works: str = "",
+        swallowed: int = 0,
+        steers: bool = False,
+        asks: Sequence[str] = (),
+        **typing: object,
     ) -> Path:
         """A team file with one member that takes text, and the profile for it; the folder in which it says what it
         took (``terminals.MEMBER``).
         """
         folder = self.home.temporary / f"{name}-told"
         folder.mkdir()
+        if asks:
+            (folder / "asks").write_text("\n".join(asks))
         says = {"before_enter": 0.1, "settle": 0.5, "quiet": 1.0, "composer": r">\s*", **typing}
         argv = ["{python}", "-I", "-S", "-c", MEMBER, str(folder), str(swallowed), "> "]
         rows = [
             f"argv = {json.dumps(argv)}",
             f"steers = {json.dumps(steers)}",
             "[typing]",
-            *(f"{key} = {json.dumps(value)}" for key, value in says.items()),
+            *(f"{key} = {_toml(value)}" for key, value in says.items()),
         ]
         profiles = Path(self.environment["XDG_CONFIG_HOME"]) / "firm" / "profiles"
         profiles.mkdir(parents=True, exist_ok=True)
@@ -139,6 +148,14 @@ class Field:
             return int(json.loads((self.home.run / "tmux" / "server.json").read_bytes())["pid"])
         except FileNotFoundError:
             return None
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
 
 
 def marked(home: Path) -> list[int]:
