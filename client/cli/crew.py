@@ -120,6 +120,8 @@ class Node:
         known: set[str] = set()
         for run in self.runs(wanted):
             for each in self.ask("team-run.show", team_run_id=run["id"])["members"]:
+                if each["member_run"]["coordination"] == "retired":
+                    continue
                 known.add(each["name"])
                 if name in {each["name"], each["member_run"]["agent_member_id"]}:
                     fits.append((run, each))
@@ -134,7 +136,7 @@ class Node:
         raise Usage(f"nobody called {name!r} takes part in a run that goes on", f"{hint}: {', '.join(sorted(known))}")
 
     def session(self, name: str) -> Any:
-        """The session of the member of that name in a run that goes on. Raises ``Usage``."""
+        """The session of the member of that name in a run that goes on. Raises ``Usage``, also where no run does."""
         agents = {agent["id"] for agent in self.every("agent.list") if name in {agent["name"], agent["id"]}}
         fits = [
             session
@@ -145,6 +147,7 @@ class Node:
             return fits[0]
         if fits:
             raise Usage(f"{name!r} has several sessions", "say which: " + ", ".join(s["id"] for s in fits))
+        self.runs()
         raise Usage(f"{name!r} has no session that is open", "see who has: firm ps")
 
     def wait(self, predicate: str, seconds: float) -> bool:

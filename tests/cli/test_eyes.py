@@ -27,6 +27,7 @@ READS = [
     ["inbox", "--all-mail"],
     ["events"],
     ["message", "list"],
+    ["team", "show", "core"],
     ["team-run", "board-summary"],
     ["work", "graph"],
     ["work", "list"],
@@ -185,6 +186,18 @@ def test_who_may_claim_a_work_is_said_by_name(scene: Scene) -> None:
     only = ", ".join(ids[id_] for id_ in sorted(ids))
     assert f"  whoever claims it; only {only}" in scene.shell.firm("work", "show", made).splitlines()
     scene.shell.firm("work", "cancel", made, "--expected-version", "1", "--reason", "no")
+
+
+def test_a_team_is_shown_with_what_each_member_is(scene: Scene) -> None:
+    lines = scene.shell.firm("team", "show", "core").splitlines()
+    found = {each["name"]: each["membership"]["id"] for each in scene.shell.answer("team", "show", "core")["members"]}
+    at = lines.index("Members")
+    assert [line.split() for line in lines[at + 1 : at + 4]] == [
+        ["NAME", "ROLE", "STATE", "PROFILE", "CEILING", "WORKSPACE", "MEMBERSHIP"],
+        [HANA, "host", "active", "me", "workspace_write", "worktree", found[HANA]],
+        ["kiwi", "member", "active", "external", "workspace_write", "worktree", found["kiwi"]],
+    ]
+    assert lines[-1] == "Ceilings are recorded and not enforced: each member may do what this user may."
 
 
 def test_a_change_of_a_work_is_one_line(scene: Scene) -> None:
