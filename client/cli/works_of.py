@@ -8,14 +8,12 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from client.cli import differing
 from client.cli.arguments import listing
 from client.cli.crew import Asked, Node, make, settle
 from client.cli.members_of import Members
+from client.cli.work_compared import Compared
 from client.team_file import ME, TeamFile, Work
 
-#: Fields that a Work has by the name that they have in the file.
-_TEXTS = ("title", "context", "priority")
 #: What a member has been given, and goes on with, when it has begun.
 _GIVEN = {"title", "context", "criteria"}
 #: Works that are not in the file, and are named before the rest is counted.
@@ -32,7 +30,7 @@ class Works:
         self._tell = tell
         self.found: dict[str, Any] = {}
         self._others: list[Any] = []
-        self._labels: dict[str, str] = {}
+        self._compared = Compared(members, by_the_host=file.host == ME)
 
     def look(self, run_id: str) -> None:
         """Find what is there. Where several have one title it is the one that is not closed."""
@@ -40,11 +38,11 @@ class Works:
         by_title = {
             each["title"].casefold(): each for each in sorted(known, key=lambda each: each["phase"] != "closed")
         }
-        self._labels = {each["id"]: f"{each['id']} {each['title']!r}" for each in known}
+        self._compared.labels = {each["id"]: f"{each['id']} {each['title']!r}" for each in known}
         for work in self._file.works:
             if (found := by_title.get(work.title.casefold())) is not None:
                 self.found[work.key] = found
-                self._labels[found["id"]] = work.key
+                self._compared.labels[found["id"]] = work.key
         here = {each["id"] for each in self.found.values()}
         self._others = [each for each in known if each["phase"] != "closed" and each["id"] not in here]
 
@@ -59,7 +57,7 @@ class Works:
             if found is None and self._others:
                 yield f"work {work.key} is made anew: no Work of this run is called {work.title!r}{self._renamed(work)}"
             elif found is not None and found["phase"] != "closed" and self._decides:
-                for field, words in self._differs(found, work).items():
+                for field, words in self._compared.differs(found, work).items():
                     yield f"work {work.key}: {field} {words}{self._later(found, field)}"
 
     def _renamed(self, work: Work) -> str:
@@ -87,7 +85,7 @@ class Works:
             found = self.found.get(work.key)
             if found is None:
                 continue
-            said = "; ".join(f"{field} {words}" for field, words in self._differs(found, work).items())
+            said = "; ".join(f"{field} {words}" for field, words in self._compared.differs(found, work).items())
             if found["phase"] == "closed":
                 if said:
                     yield f"work {work.key} is closed, and stays as it was: {said}"
@@ -117,58 +115,6 @@ class Works:
             return f"{said}; firm work request-changes {named} --reason TEXT sends it back, then it can be released"
         return f"{said}; it is active, and can be released once it is open again"
 
-    # --- compared ---
-
-    def _differs(self, found: Any, work: Work) -> dict[str, str]:
-        """Field by field of the file, what it is and what it is to be."""
-        said = {
-            name: differing.texts(found[name], value)
-            for name in _TEXTS
-            if (value := getattr(work, name)) != found[name]
-        }
-        if work.criteria != found["criteria"]:
-            said["criteria"] = differing.lists(found["criteria"], work.criteria)
-        if sorted(work.check) != sorted(found["checks"]):
-            said["check"] = differing.lists(found["checks"], work.check)
-        needs = sorted(self._labels.get(need, need) for need in found["needs"])
-        if needs != sorted(set(work.needs)):
-            said["needs"] = differing.lists(needs, work.needs)
-        if self._verifier(found, work):
-            said["verifier"] = differing.texts(self._members.member(found["verifier_id"]), work.verifier)
-        if self._who(found, work):
-            said["who does it:"] = f"{self._says_now(found)} → {self._says(work)}"
-        return said
-
-    def _verifier(self, found: Any, work: Work) -> dict[str, Any]:
-        """What to ask for, where another one is named. One that is not in the team yet is named once it is."""
-        named = self._members.memberships.get(work.verifier)
-        if not work.verifier:
-            return {"remove_verifier": True} if found["verifier_id"] else {}
-        return {"verifier_id": named} if named is None or found["verifier_id"] != named else {}
-
-    def _who(self, found: Any, work: Work) -> dict[str, Any]:
-        """What to ask for, where others may claim it, or the Host gives it to another."""
-        if work.assign and found["owner_id"] and found["owner_id"] == self._members.memberships.get(work.assign):
-            return {}
-        mode, eligible = self._claims(work)
-        if (mode, eligible) == (found["claim_mode"], found["eligible"]):
-            return {}
-        named = {"eligible_member_ids": eligible} if eligible else {"remove_eligible": True}
-        return {"claim_mode": mode, **named}
-
-    def _claims(self, work: Work) -> tuple[str, list[str]]:
-        """Only the Host gives Works away. Where that is not the person, the member takes what is for it alone."""
-        mode = "host_assign" if work.assign and self._file.host == ME else "team_claim"
-        agents = self._members.agents
-        names = [work.assign] if work.assign else work.claim
-        return mode, sorted({agents[name]["id"] if name in agents else name for name in names})
-
-    def _says(self, work: Work) -> str:
-        return _said(self._claims(work)[0], [work.assign] if work.assign else work.claim)
-
-    def _says_now(self, found: Any) -> str:
-        return _said(found["claim_mode"], sorted(map(self._members.called, found["eligible"])))
-
     # --- made ---
 
     def make(self, run_id: str) -> None:
@@ -177,13 +123,13 @@ class Works:
             if work.key not in self.found:
                 self._create(run_id, work)
             elif self._decides and self.found[work.key]["phase"] != "closed":
-                self._settle(work, self._update)
+                self._settle(work, self._compared.update)
                 self._settle(work, self._needs)
             if work.assign and self._file.host == ME:
                 self._settle(work, self._assign)
 
     def _create(self, run_id: str, work: Work) -> None:
-        mode, eligible = self._claims(work)
+        mode, eligible = self._compared.claims(work)
         body = {
             "team_run_id": run_id,
             "title": work.title,
@@ -197,7 +143,7 @@ class Works:
             **({"verifier_id": self._members.memberships[work.verifier]} if work.verifier else {}),
         }
         self.found[work.key] = made = make(self._node, "work.create", body, 0, self._read)
-        self._labels[made["id"]] = work.key
+        self._compared.labels[made["id"]] = work.key
         self._tell(f"work {work.key}: {work.title}")
 
     def _ids(self, keys: list[str]) -> list[str]:
@@ -215,19 +161,6 @@ class Works:
     def _read(self, work_id: str) -> Any:
         return self._node.ask("work.show", work_id=work_id)["work"]
 
-    def _update(self, found: Any, work: Work) -> Asked | None:
-        """One check is taken away at a time; the last of them in exchange for those that are new."""
-        body = {name: value for name in _TEXTS if (value := getattr(work, name)) != found[name]}
-        if work.criteria != found["criteria"]:
-            body["completion_criteria"] = "\n".join(work.criteria)
-        body |= self._verifier(found, work) | self._who(found, work)
-        stale = [line for line in found["checks"] if line not in work.check]
-        if stale:
-            body["remove_check"] = stale[0].partition("=")[0]
-        if not stale[1:] and (new := [line for line in work.check if line not in found["checks"]]):
-            body["add_checks"] = new
-        return ("work.update", body) if body else None
-
     def _needs(self, found: Any, work: Work) -> Asked | None:
         ids = self._ids(work.needs)
         return ("work.replace-dependencies", {"prerequisite_work_ids": ids}) if ids != found["needs"] else None
@@ -236,10 +169,3 @@ class Works:
         if found["owner_id"] is not None or found["phase"] != "open":
             return None
         return ("work.assign", {"membership_id": self._members.memberships[work.assign]})
-
-
-def _said(mode: str, names: list[str]) -> str:
-    """Who does a Work, as a mode and names mean it."""
-    if mode == "host_assign":
-        return f"the Host gives it to {listing(tuple(names))}" if names else "the Host gives it away"
-    return f"{listing(tuple(names))} may claim it" if names else "any member may claim it"
