@@ -49,14 +49,10 @@ def _said(verb: str, name: str, effect: Any) -> str:
 
 
 def _reopen(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
-    run_ = node.run("")
-    for member in node.ask("team-run.show", team_run_id=run_["id"])["members"]:
-        place = member["member_run"]
-        if member["name"] == name and place["coordination"] == "closed":
-            body = {"member_run_id": place["id"], "expected_version": place["version"]}
-            opened = node.ask("member-run.reopen", **body)
-            say.out(
-                say.dumps({"member_run": opened}) if as_json else f"{name} takes part again; its process is started."
-            )
-            return 0
-    raise Usage(f"{name!r} has no closed place in run {run_['id']}", "see who takes part: firm ps")
+    run_, found = node.place(name)
+    place = found["member_run"]
+    if place["coordination"] != "closed":
+        raise Usage(f"{name!r} has no closed place in run {run_['id']}", "see who takes part: firm ps")
+    opened = node.ask("member-run.reopen", member_run_id=place["id"], expected_version=place["version"])
+    say.out(say.dumps({"member_run": opened}) if as_json else f"{name} takes part again; its process is started.")
+    return 0

@@ -18,7 +18,7 @@ def run(_: str, given: dict[str, object]) -> int:
 
 
 def _ps(*, as_json: bool) -> int:
-    from client.cli.eyes.sheet import clean, columns
+    from client.cli.eyes.sheet import NOT_ENFORCED, clean, columns
 
     node = Node()
     teams = {team["id"]: team["name"] for team in node.every("team.list")}
@@ -35,7 +35,7 @@ def _ps(*, as_json: bool) -> int:
     shown = [tuple(clean(row[name.lower()]) for name in head) for row in found]
     say.out("\n".join(columns([head, *shown], len(head) - 1)))
     if any(row["ceiling"] not in {"", "full_access"} for row in found):
-        say.out("Ceilings are recorded and not enforced: each member may do what this user may.")
+        say.out(NOT_ENFORCED)
     return 0
 
 
