@@ -215,7 +215,7 @@ def release(tx: Tx, call: Call, ask: ReleaseWork) -> Work | Refusal:
         return refusal
     after = change(tx, call, work, WorkCause.RELEASE, owner_id=None, reason=ask.reason)
     if not isinstance(after, Refusal):
-        pass
+        attempt.end(tx, call, work.id, "released", ask.reason)
     return after
 
 
