@@ -12,6 +12,7 @@ import pytest
 from client.protocol.ids import AgentMemberRef, TeamRef
 from client.protocol.operation import Plane, Request
 from client.protocol.refusals import Code, Refusal
+from client.protocol.shape import shapes
 from client.protocol.table import OPERATIONS
 from client.protocol.team import HandOverTeam
 from client.protocol.team_run import CompleteTeamRun, TeamRun
@@ -95,7 +96,9 @@ async def test_i2_the_events_of_every_record_of_a_run_add_up_to_its_row(node: In
 
 
 #: Verbs that say which version they saw; an attempt is spoken of by its session, generation and fence.
-VERSIONED = [op.verb for op in OPERATIONS if op.noun == "work" and "expected_version" in attrs.fields_dict(op.request)]
+VERSIONED = [
+    op.verb for op in OPERATIONS if op.noun == "work" and "expected_version" in {s.name for s in shapes(op.request)}
+]
 
 
 @pytest.mark.parametrize("name", VERSIONED)
