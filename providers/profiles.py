@@ -22,6 +22,10 @@ class Profile:
     typing: Typing | None = None  # how it is typed to; a program that takes no text has none
     steers: bool = False  # it takes a text also while it works
 
+    def words(self, python: str) -> list[str]:
+        """With what it is started."""
+        return [word.replace("{python}", python) for word in self.argv]
+
 
 #: ``command`` is our own worker: it runs a program for each Work and submits its evidence. A daemon adds those of its
 #: person when it begins.
