@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import attrs
 
+from client.protocol.boundary import Boundary, Crash, no_crash
 from providers.port import Delivered, Handle, Taken, Unreachable
 from providers.process import shell_in_front
 from providers.screen import Step
@@ -16,10 +15,6 @@ from providers.tmux.server import Said, Server
 DELIVERY = "@firm_delivery"
 
 
-def no_crash(_: str) -> None:
-    """Production never stops at a crash point."""
-
-
 @attrs.frozen(kw_only=True)
 class PaneKeyboard:
     """The keyboard of a pane. Before each step it is looked whether the pane still is this launch's, and lives."""
@@ -27,7 +22,7 @@ class PaneKeyboard:
     server: Server
     handle: Handle
     delivery_id: str = ""
-    crash: Callable[[str], None] = no_crash
+    crash: Crash = no_crash
 
     async def living(self) -> Row | Delivered | Unreachable:
         """The pane, when its first process is still the one of the handle."""
@@ -64,12 +59,12 @@ class PaneKeyboard:
             ),
             text.encode("utf-8", "replace"),
         )
-        self.crash("deliver-pasted")
+        self.crash(Boundary.DELIVER_PASTED)
         return done
 
     async def enter(self) -> Delivered | Unreachable | None:
         done = await self.press("Enter", *self._mark(Step.ENTERED))
-        self.crash("deliver-entered")
+        self.crash(Boundary.DELIVER_ENTERED)
         return done
 
     async def press(self, key: str, *first: str) -> Delivered | Unreachable | None:
