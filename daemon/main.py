@@ -23,6 +23,7 @@ import attrs
 import trio
 
 from client.protocol import codec
+from client.protocol.boundary import Boundary, Crash
 from client.protocol.digest import DIGEST
 from client.protocol.hello import PROTOCOL, Hello, Welcome
 from client.protocol.operation import Plane
@@ -287,17 +288,20 @@ def _forget_some(tx: Tx) -> int:
     return maintenance.forget_replies(tx, now=now())
 
 
-def crash_at(named: str) -> Callable[[str], None]:
-    """A function that kills this process at the named boundary, the N-th time it is reached: NAME or NAME:N."""
-    name, _, nth = named.partition(":")
-    left = int(nth) if nth.isdigit() else 1
+def crash_at(named: str) -> Crash:
+    """A function that kills this process at a boundary, the N-th time it is reached: NAME, NAME:N, or NAME:N:stop to
+    stand still there instead. Raises ``ValueError`` for a name that is none.
+    """
+    name, _, how = named.partition(":")
+    nth, _, stands = how.partition(":")
+    wanted, left = Boundary(name) if name else None, int(nth or 1)
 
-    def reach(point: str) -> None:
+    def reach(boundary: Boundary) -> None:
         nonlocal left
-        if point == name:
+        if boundary is wanted:
             left -= 1
             if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), signal.SIGSTOP if stands else signal.SIGKILL)
 
     return reach
 

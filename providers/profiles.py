@@ -50,6 +50,10 @@ class Profile:
     steers: bool = False  # it takes a text also while it works
     native: Native | None = None  # how it is resumed; a program without it begins anew each time
 
+    def words(self, python: str) -> list[str]:
+        """With what it is started."""
+        return [word.replace("{python}", python) for word in self.argv]
+
 
 #: ``command`` is our own worker: it runs a program for each Work and submits its evidence. A daemon adds those of its
 #: person when it begins.

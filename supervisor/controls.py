@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect, ShowEffect
 from client.protocol.event import WaitForEvent
 from providers.port import Handle, Unreachable
@@ -13,7 +14,7 @@ from supervisor.telling import tell
 async def control(desk: Desk, action: Control) -> None:
     """Do what somebody asked for and settle it with what was read."""
     effect, launch = action.effect, action.launch
-    desk.means.crash(f"{effect.kind.value}-prepared")
+    desk.means.crash(Boundary(f"{effect.kind.value}-prepared"))
     await desk.means.ready()
     if effect.kind is EffectKind.STOP:
         await _stop(desk, effect, launch)
@@ -26,7 +27,7 @@ async def control(desk: Desk, action: Control) -> None:
         await desk.settle(effect, Certainty.NOT_APPLIED, "there is no process")
     else:
         done = await desk.means.provider.interrupt(handle)
-        desk.means.crash("interrupt-done")
+        desk.means.crash(Boundary.INTERRUPT_DONE)
         if isinstance(done, Unreachable):
             await desk.settle(effect, Certainty.UNKNOWN, done.detail)
         else:
@@ -51,7 +52,7 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
         return
     desk.stopping.add(effect.session_id)
     stopped = await desk.means.provider.stop(handle)
-    desk.means.crash("stop-done")
+    desk.means.crash(Boundary.STOP_DONE)
     if isinstance(stopped, Unreachable):
         await desk.settle(effect, Certainty.UNKNOWN, stopped.detail)
     elif stopped.left:

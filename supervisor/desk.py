@@ -10,6 +10,7 @@ import attrs
 import trio
 
 from client.protocol.board import Seat
+from client.protocol.boundary import Boundary, Crash, no_crash
 from client.protocol.effect import (
     Certainty,
     EffectState,
@@ -25,7 +26,7 @@ from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
 from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
-from providers.process import Process, boot_id, over
+from providers.process import Process, boot_id, has_execd, over
 from providers.profiles import Profile
 from supervisor.checks import Checks
 from supervisor.decide import MOST_FAILURES, Adopt
@@ -45,10 +46,6 @@ _BACK_OFF = 0.5
 _SETTLED_IN = 60.0
 
 
-def _no_crash(_: str) -> None:
-    """Production never stops at a crash point."""
-
-
 @attrs.frozen(kw_only=True)
 class Means:
     """With what processes are started. ``launcher`` makes the words of our launcher for a launch id."""
@@ -63,7 +60,7 @@ class Means:
     worktrees: Worktrees | None = None  # without it, nothing is archived
     #: When a session last called, on trio's clock; without it nobody listens, and what a cycle came to is not known.
     heard: Callable[[SessionId], float] | None = None
-    crash: Callable[[str], None] = _no_crash  # ends this process at a boundary of an effect, for tests
+    crash: Crash = no_crash  # ends this process at a boundary of an effect, for tests
 
     def transcript(self, profile: str, native_id: str, cwd: str) -> Path | None:
         """Where the program of a member that works in ``cwd`` keeps that conversation; None where it keeps none."""
@@ -145,7 +142,7 @@ class Desk:
         )
 
     async def _launch(self, seat: Seat, session: AgentSession, effect: RuntimeEffect) -> None:
-        self.means.crash("launch-prepared")
+        self.means.crash(Boundary.LAUNCH_PREPARED)
         await self.means.ready()
         handle = await self.means.provider.start(
             Launch(launch_id=effect.id, argv=self.means.launcher(effect.id), cwd=effect.cwd)
@@ -155,7 +152,7 @@ class Desk:
             await self.settle(effect, certainty, f"{handle.why.value}: {handle.detail}")
             self._failed(seat)
             return
-        self.means.crash("launch-done")
+        self.means.crash(Boundary.LAUNCH_DONE)
         asked = StartedEffect(
             effect_id=effect.id,
             sup_gen=self.sup_gen,
@@ -166,9 +163,9 @@ class Desk:
         )
         if await self.ask(asked) is None:
             return
-        self.means.crash("launch-recorded")
+        self.means.crash(Boundary.LAUNCH_RECORDED)
         if await self._became(effect, handle):
-            self.means.crash("launch-settled")
+            self.means.crash(Boundary.LAUNCH_SETTLED)
             await self._follow(seat, session, handle)
             return
         await self._give_up(seat, effect, handle)
@@ -214,7 +211,7 @@ class Desk:
         if session.id in self.stopping:
             return  # it was asked for, and whoever ends it reads it back
         await self._report(session, SessionCause.EXITED, "how it ended is not read yet")
-        self.means.crash("exit-reported")
+        self.means.crash(Boundary.EXIT_REPORTED)
         await self._report(session, SessionCause.EXITED, _how(await self.means.provider.ended(handle)))
         if trio.current_time() - began >= _SETTLED_IN:
             self.failures.pop(seat.member_run_id, None)
@@ -282,8 +279,12 @@ class Desk:
 
     async def _reconcile(self, action: Adopt, pane: Pane | None) -> None:
         """A launch that nobody settled: a predecessor died over it. What the world shows decides."""
-        if pane is not None and pane.ended is None:
-            await self._launch(action.seat, action.session, action.launch)
+        seat, session, launch = action.seat, action.session, action.launch
+        if pane is not None and pane.ended is None and _became_it(pane.handle, session):
+            await self.settle(launch, Certainty.APPLIED, f"pid={pane.handle.pid} has become its program")
+            await self._follow(seat, session, pane.handle)
+        elif pane is not None and pane.ended is None:
+            await self._launch(seat, session, launch)
         else:
             why = "no terminal bears its id" if pane is None else "its process ended before it was proven"
             await self.settle(action.launch, Certainty.NOT_APPLIED, why)
@@ -344,6 +345,12 @@ def handle_of(launch: RuntimeEffect) -> Handle | None:
 def _same(handle: Handle, launch: RuntimeEffect) -> bool:
     found = (handle.pid, handle.start_ticks, handle.boot_id)
     return found == (launch.pid, launch.start_ticks, launch.boot_id)
+
+
+def _became_it(handle: Handle, session: AgentSession) -> bool:
+    """Whether the process of a launch was told at the door what to become, which is on record, and has become that."""
+    told = (session.pid, session.start_ticks, session.boot_id)
+    return told == (handle.pid, handle.start_ticks, handle.boot_id) and has_execd(handle.pid, handle.start_ticks)
 
 
 def _how(ended: Exit) -> str:

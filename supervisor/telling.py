@@ -6,6 +6,7 @@ import logging
 
 import trio
 
+from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, EffectKind, RuntimeEffect, ShowWords
 from client.protocol.session import Ending, ReportSession, SessionCause
 from providers.port import Delivered, Handle, Taken, Typing, Unreachable
@@ -44,12 +45,12 @@ async def tell(desk: Desk, action: Control) -> None:
         return
     began = trio.current_time()  # a quick one has answered before it is seen that it took the text
     said = await _typed(desk, handle, shown.text, typing, effect)
-    desk.means.crash(f"{effect.kind.value}-done")
+    desk.means.crash(Boundary(f"{effect.kind.value}-done"))
     if said.taken is Taken.SUBMITTED and effect.kind is EffectKind.DELIVER:
         desk.began[effect.session_id] = began
         desk.interrupted.discard(effect.session_id)
     await desk.settle(effect, _CERTAINTY[said.taken], f"{said.taken.value}: {said.reason}".removesuffix(": "))
-    desk.means.crash(f"{effect.kind.value}-settled")
+    desk.means.crash(Boundary(f"{effect.kind.value}-settled"))
     if said.taken is Taken.HELD and effect.kind is EffectKind.DELIVER:
         await desk.means.provider.clear(handle, typing)
 

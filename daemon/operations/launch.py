@@ -56,7 +56,7 @@ def admit(tx: Tx, call: Call, effect_id: EffectId, environment: dict[str, str]) 
     process = {"pid": effect.pid, "start_ticks": effect.start_ticks, "boot_id": effect.boot_id}
     session = SESSIONS.change(tx, session, kind="launching", actor=call.actor, at=call.now, **process)
     env = {**environment, **_envelope(call, session, agent, project, effect)}
-    return Told(effect, [word.format(python=sys.executable) for word in profile.argv], env, effect.cwd)
+    return Told(effect, profile.words(sys.executable), env, effect.cwd)
 
 
 def _of(tx: Tx, effect: RuntimeEffect) -> tuple[AgentSession, Project]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
+from client.protocol.boundary import Boundary, Crash, no_crash
 from providers.port import Delivered, Handle, Taken, Unreachable
 from providers.process import shell_in_front
 from providers.screen import Screen, Step
@@ -18,10 +19,6 @@ DELIVERY = "@firm_delivery"
 ANSWERED = "@firm_answered"
 
 
-def no_crash(_: str) -> None:
-    """Production never stops at a crash point."""
-
-
 @attrs.frozen(kw_only=True)
 class PaneKeyboard:
     """The keyboard of a pane. Before each step it is looked whether the pane still is this launch's, and lives."""
@@ -29,7 +26,7 @@ class PaneKeyboard:
     server: Server
     handle: Handle
     delivery_id: str = ""
-    crash: Callable[[str], None] = no_crash
+    crash: Crash = no_crash
 
     async def living(self) -> Row | Delivered | Unreachable:
         """The pane, when its first process is still the one of the handle."""
@@ -66,12 +63,12 @@ class PaneKeyboard:
             ),
             text.encode("utf-8", "replace"),
         )
-        self.crash("deliver-pasted")
+        self.crash(Boundary.DELIVER_PASTED)
         return done
 
     async def steps(self, keys: Sequence[str], step: Step) -> Delivered | Unreachable | None:
         done = await self.press(*keys, first=self._mark(step))
-        self.crash(f"deliver-{step.value}")
+        self.crash(Boundary(f"deliver-{step.value}"))
         return done
 
     async def press(self, *keys: str, first: tuple[str, ...] = ()) -> Delivered | Unreachable | None:
@@ -96,7 +93,7 @@ class PaneKeyboard:
     async def answer(self, mark: str, *keys: str) -> Delivered | Unreachable | None:
         noted = self._note(ANSWERED, mark)
         done = await (self.press(*keys, first=noted) if keys else self._do(noted[:-1], b""))
-        self.crash("dialog-answered" if keys else "dialog-gone")
+        self.crash(Boundary.DIALOG_ANSWERED if keys else Boundary.DIALOG_GONE)
         return done
 
     async def answered(self) -> str | Delivered | Unreachable:

@@ -7,18 +7,19 @@ from __future__ import annotations
 import math
 import signal
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
 import trio
 
+from client.protocol.boundary import Crash, no_crash
 from providers.ending import end_all
 from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Pane, Seen, Stopped, Typing, Unreachable
 from providers.process import Process, boot_id, over, under
 from providers.screen import last_lines, type_into
 from providers.tmux import alerts, launching
-from providers.tmux.keyboard import PaneKeyboard, no_crash
+from providers.tmux.keyboard import PaneKeyboard
 from providers.tmux.listing import Row, look, look_closely
 from providers.tmux.server import Places, Scope, Server, locked, no_place, open_server
 from providers.together import Together
@@ -54,7 +55,7 @@ class Tmux:
         *,
         patience: float = 5.0,
         scope: Scope | None = None,
-        crash: Callable[[str], None] = no_crash,
+        crash: Crash = no_crash,
     ) -> None:
         self._places = Places(folder=folder, scope=scope)
         self._crash = crash  # ends this process at a boundary of a delivery, for tests

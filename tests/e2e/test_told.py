@@ -7,8 +7,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.runs import Field
 
 WORK = '[[work]]\nkey = "one"\ntitle = "build it"\ncriteria = ["it works"]\nassign = "kiwi"\n'
@@ -43,18 +41,6 @@ def test_a_work_is_told_at_the_terminal_with_its_commands(field: Field) -> None:
     assert f"firm work start --work-id {work['id']} --expected-version {work['version']}" in text
     (delivery,) = field.ask("work", "show", "--work-id", work["id"])["deliveries"]
     assert delivery["state"] == "provider_received"
-
-
-@pytest.mark.parametrize("point", ["deliver-prepared", "deliver-pasted", "deliver-done", "deliver-settled"])
-def test_killed_in_a_delivery_the_next_daemon_sees_to_it_that_it_is_typed_once(field: Field, point: str) -> None:
-    folder = field.talker(works=WORK)
-    dying = field.start(FIRM_CRASH_AT=point)
-    field.call("up", "team.toml", "--detach")  # the daemon may be gone before it is done
-    assert dying.wait() == -signal.SIGKILL
-    field.start()
-    (effect,) = told(field)
-    assert (effect["state"], effect["certainty"]) == ("settled", "applied")
-    assert len(took(folder)) == 1
 
 
 def test_killed_before_it_was_seen_to_be_taken_nothing_is_typed_again_and_a_person_is_asked(field: Field) -> None:

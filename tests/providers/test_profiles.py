@@ -61,6 +61,13 @@ def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
     assert read("agent", 'argv = ["/bin/true"]') == Profile(name="agent", argv=["/bin/true"], typing=None, steers=False)
 
 
+def test_only_the_interpreter_is_put_into_the_words_of_a_program() -> None:
+    """Words of others have braces too: JSON, programs, templates."""
+    words = ["{python}", "--settings", '{"model": {}}', "{", "x{python}"]
+    profile = Profile(name="agent", argv=words)
+    assert profile.words("/bin/py") == ["/bin/py", "--settings", '{"model": {}}', "{", "x/bin/py"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

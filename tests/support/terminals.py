@@ -40,14 +40,16 @@ while True:
         os.write(1, b"\\r\\ntook <" + text + b">\\r\\n"); line = b""
 """
 
-#: A member with a composer: what it took it writes to the file ``took`` of a folder, a line each, and then it runs the
-#: program ``does`` that stands there, if one does, as an agent runs commands. The second word is how many Enters it
-#: swallows, the third what its composer shows before a line. For each line ``TEXT -> KEY`` of the file ``asks`` there
-#: it begins with a dialog that this key ends; what is pressed there it writes to ``pressed``.
+#: A member with a composer: when it begins it writes its launch and pid to the file ``ran`` of a folder, and what it
+#: took to ``took``, a line each; then it runs the program ``does`` that stands there, if one does, as an agent runs
+#: commands. The second word is how many Enters it swallows, the third what its composer shows before a line. For each
+#: line ``TEXT -> KEY`` of the file ``asks`` it begins with a dialog that this key ends; what is pressed there it writes
+#: to ``pressed``.
 MEMBER = """
 import os, subprocess, sys, termios, tty
 tty.setraw(0)
 folder, swallow, prompt = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
+with open(folder + "/ran", "a") as log: log.write(os.environ.get("FIRM_LAUNCH_ID", "-") + f" {os.getpid()}\\n")
 for row in open(folder + "/asks").read().splitlines() if os.path.exists(folder + "/asks") else []:
     text, key = row.rsplit(" -> ", 1)
     os.write(1, b"\\x1b[2J\\x1b[H" + text.replace("|", "\\r\\n").encode() + b"\\r\\n")
