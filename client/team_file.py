@@ -1,14 +1,13 @@
-"""The team file: who is in a team, what a run of it is to do. Read, checked, and described for editors.
+"""The team file: who is in a team, what a run of it is to do. Read and checked.
 
 One table of fields says what may stand where; the reader, its errors and the JSON Schema are all read from it.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -34,8 +33,8 @@ class Field:
 
 
 #: What one line of text is that says something, the same in JSON Schema. Without what the node splits lines at.
-_SAYS, _BREAKS = r"\S", r"\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
-_SAYS_IN_ONE_LINE = rf"^[^{_BREAKS}]*[^\s{_BREAKS}][^{_BREAKS}]*$"
+SAYS, _BREAKS = r"\S", r"\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+SAYS_IN_ONE_LINE = rf"^[^{_BREAKS}]*[^\s{_BREAKS}][^{_BREAKS}]*$"
 #: What the node takes for a named check.
 _CHECK = rf"^[A-Za-z][A-Za-z0-9._-]{{0,63}}=[^{_BREAKS}]*[^\s{_BREAKS}][^{_BREAKS}]*$"
 _CEILINGS = ("read_only", "workspace_write", "full_access")
@@ -330,7 +329,7 @@ class _Reader:
 
 def _like(text: str, pattern: str = "") -> bool:
     """``$`` alone would let a line end pass behind it."""
-    return bool(re.search((pattern or _SAYS_IN_ONE_LINE) + r"(?!\n)", text))
+    return bool(re.search((pattern or SAYS_IN_ONE_LINE) + r"(?!\n)", text))
 
 
 def _no_checks(lines: list[str]) -> str:
@@ -361,43 +360,3 @@ def _tidy(work: Work) -> Work:
 
 def _all(words: Any) -> str:  # noqa: ANN401 — any iterable of names
     return ", ".join(words)
-
-
-def schema() -> str:
-    """The JSON Schema of a team file, for editors."""
-    properties = {name: _shape(name, several, fields) for name, (several, fields) in TABLES.items()}
-    whole = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "firm team file",
-        "type": "object",
-        "required": ["team"],
-        "additionalProperties": False,
-        "properties": properties,
-    }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
-
-
-def _shape(name: str, several: bool, fields: tuple[Field, ...]) -> dict[str, Any]:  # noqa: FBT001 — of the table
-    one: dict[str, Any] = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": [field.name for field in fields if field.required],
-        "properties": dict(_properties(fields)),
-    }
-    if either := EITHER.get(name):
-        one["not"] = {"required": list(either)}
-    return {"type": "array", "items": one} if several else one
-
-
-def _properties(fields: tuple[Field, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for field in fields:
-        shape: dict[str, Any] = {"type": "string"}
-        if field.kind is list:
-            shape = {"type": "array", "items": {"type": "string", "pattern": field.item or _SAYS_IN_ONE_LINE}}
-            if field.least:
-                shape["minItems"] = field.least
-        elif field.required:
-            shape["pattern"] = _SAYS
-        if field.choices:
-            shape["enum"] = list(field.choices)
-        yield field.name, {**shape, "description": field.help}

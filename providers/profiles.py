@@ -74,6 +74,12 @@ def steers(name: str) -> bool:
     return found is not None and found.typing is not None and found.steers
 
 
+def keeps(name: str) -> bool:
+    """Whether members of this profile keep a conversation beyond their process."""
+    found = PROFILES.get(name)
+    return found is not None and found.native is not None
+
+
 class Wrong(Exception):
     """A file that says no profile."""
 
@@ -102,8 +108,6 @@ def read(name: str, text: str) -> Profile:
         raise Wrong(found.lifted_by)
     if not found.argv:
         raise Wrong("argv names no program")
-    for word in found.argv:
-        _names(word, {"python"})
     if found.typing is not None:
         _look_at(found.typing)
     if found.native is not None:

@@ -35,7 +35,7 @@ _MEMBERS = sql("""
     SELECT p.id, a.name, p.role, p.number, p.membership_id, coalesce(s.state, ''),
         (SELECT count(*) FROM message_deliveries d
          WHERE d.recipient_id = p.membership_id AND d.state IN ('queued', 'routed', 'claimed')
-           AND d.team_run_id = p.team_run_id)
+           AND d.team_run_id = p.team_run_id), coalesce(s.native_session, ''), s.resumed_from IS NOT NULL
     FROM member_runs p JOIN agents a ON a.id = p.agent_member_id
     LEFT JOIN sessions s ON s.member_run_id = p.id AND s.state <> 'closed'
     WHERE p.team_run_id = :run_id AND p.coordination = 'active' ORDER BY p.role, p.number
@@ -43,7 +43,7 @@ _MEMBERS = sql("""
 
 
 def members(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
-    """place, name, role, number, membership, session state, waiting mail."""
+    """place, name, role, number, membership, session state, waiting mail, conversation, whether it is resumed."""
     return tx.rows(_MEMBERS, run_id=run_id)
 
 
@@ -210,7 +210,7 @@ def checks_due(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
 
 
 _STOPPED = sql("""
-    SELECT s.id, s.version, a.name, s.updated_at, coalesce(
+    SELECT s.id, s.version, a.name, s.updated_at, s.native_session <> '', coalesce(
         (SELECT e.readback FROM effects e WHERE e.session_id = s.id AND e.kind = 'launch'
          AND e.certainty = 'not_applied' AND s.pid = 0 ORDER BY e.n DESC LIMIT 1),
         (SELECT v.kind FROM events v WHERE v.stream = 'session/' || s.id AND s.pid > 0 ORDER BY v.version DESC LIMIT 1))
@@ -222,8 +222,10 @@ _STOPPED = sql("""
 
 
 def stopped(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
-    """session, version, who, since, how its process ended or why it was not started; none that was not tried yet."""
-    return [row for row in tx.rows(_STOPPED, run_id=run_id) if row[4] is not None]
+    """session, version, who, since, whether it has a conversation, how its process ended or why it was not started;
+    none that was not tried yet.
+    """
+    return [row for row in tx.rows(_STOPPED, run_id=run_id) if row[5] is not None]
 
 
 _DEGRADED = sql("""

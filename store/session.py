@@ -123,3 +123,50 @@ _BELOW_FLOOR = SESSIONS.select("""
 def below_floor(tx: Tx) -> list[AgentSession]:
     """Sessions of before the last restore that nobody has looked at since."""
     return SESSIONS.readable(tx, _BELOW_FLOOR)
+
+
+_LAST_NATIVE = SESSIONS.select("""
+    WHERE member_run_id = :place_id AND native_session <> '' ORDER BY session_gen DESC LIMIT 1
+""")
+
+
+def last_native(tx: Tx, place_id: MemberRunId) -> AgentSession | None:
+    """The last session of this place that had a conversation."""
+    return SESSIONS.one(tx, _LAST_NATIVE, place_id=place_id)
+
+
+_OTHER_NATIVE = SESSIONS.select("WHERE native_session = :native_id AND member_run_id <> :place_id LIMIT 1")
+
+
+def elsewhere(tx: Tx, native_id: str, place_id: MemberRunId) -> AgentSession | None:
+    """A session of another place that has, or had, this conversation."""
+    return SESSIONS.one(tx, _OTHER_NATIVE, native_id=native_id, place_id=place_id)
+
+
+_HELD_IN = sql("""
+    SELECT e.cwd FROM sessions s INDEXED BY sessions_by_native JOIN effects e ON e.session_id = s.id
+    WHERE s.native_session = :native_id AND s.native_session <> '' AND e.kind = 'launch' AND e.certainty = 'applied'
+    ORDER BY e.n DESC LIMIT 1
+""")
+
+
+def held_in(tx: Tx, native_id: str) -> str:
+    """The folder in which a program had this conversation the last time; empty where none ever had."""
+    found = tx.row(_HELD_IN, native_id=native_id)
+    return str(found[0]) if found else ""
+
+
+_SAID = sql("""
+    SELECT EXISTS (
+        SELECT 1 FROM sessions s INDEXED BY sessions_by_native
+        WHERE s.native_session = :native_id AND s.native_session <> '' AND (
+            EXISTS (SELECT 1 FROM effects e WHERE e.session_id = s.id AND e.kind IN ('deliver', 'steer')
+                    AND e.certainty <> 'not_applied')
+            OR EXISTS (SELECT 1 FROM bindings b WHERE b.session_id = s.id)
+            OR EXISTS (SELECT 1 FROM events v WHERE v.stream = 'session/' || s.id AND v.kind = 'stepped in')))
+""")
+
+
+def anything_said(tx: Tx, native_id: str) -> bool:
+    """Whether its program may have been told anything in this conversation: a text, a Work, by a person."""
+    return bool(tx.value(_SAID, native_id=native_id))

@@ -166,10 +166,22 @@ def _of_seat(seat: Seat, profiles: Mapping[str, Profile], failures: int) -> Acti
         return None
     if session is not None and launch is not None and _may_run(session, launch):
         return Adopt(seat, session, launch)
-    wanted = session is None or session.state is SessionState.COLD
-    if wanted and seat.takes_sessions and seat.profile in profiles and failures < MOST_FAILURES:
+    if (
+        (session is None or _over(session))
+        and seat.takes_sessions
+        and seat.profile in profiles
+        and failures < MOST_FAILURES
+    ):
         return Open(seat)
     return None
+
+
+def _over(session: AgentSession) -> bool:
+    """Whether a session makes way for the next one of its place: it has no process, or that was seen to end, also in
+    the middle of a cycle. One that was lost may have a process, and waits for a person.
+    """
+    ended = session.state is SessionState.RECOVERY_REQUIRED and session.process is Liveness.STOPPED
+    return ended or session.state is SessionState.COLD
 
 
 def _may_run(session: AgentSession, launch: RuntimeEffect) -> bool:

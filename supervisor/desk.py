@@ -28,6 +28,7 @@ from client.protocol.session import AgentSession, OpenSession, ReportSession, Se
 from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
 from providers.process import Process, boot_id, has_execd, over
 from providers.profiles import Profile
+from supervisor import transcripts
 from supervisor.checks import Checks
 from supervisor.decide import MOST_FAILURES, Adopt
 from supervisor.worktrees import Worktrees
@@ -114,32 +115,43 @@ class Desk:
         if not await _cleared(self.means, seat):
             await trio.sleep(_AGAIN)
             return
-        session = await self._session(seat)
+        folder = await self.means.folder(seat)
+        session = await self._session(seat, folder)
         if session is None:  # such as a member that has its session in another run
             await trio.sleep(_AGAIN)
             return
-        folder = await self.means.folder(seat)
         cwd = seat.root if isinstance(folder, Refusal) else str(folder)
+        resumes = await _resumes(self.means, seat, session, folder)
         effect = await self.ask(
-            PrepareEffect(session_id=session.id, session_gen=session.session_gen, sup_gen=self.sup_gen, cwd=cwd)
+            PrepareEffect(
+                session_id=session.id,
+                session_gen=session.session_gen,
+                sup_gen=self.sup_gen,
+                cwd=cwd,
+                resumes=resumes is True,
+            )
         )
         if effect is None:
             await trio.sleep(_AGAIN)
             return
-        if isinstance(folder, Refusal):  # on record like every launch that came to nothing
-            log.warning("no workspace for %s: %s, %s", seat.agent_name, folder.code, folder.lifted_by)
-            await self.settle(effect, Certainty.NOT_APPLIED, f"{folder.code.value}: {folder.lifted_by}")
+        if isinstance(resumes, Refusal):  # on record like every launch that came to nothing
+            log.warning("%s is not launched: %s, %s", seat.agent_name, resumes.code, resumes.lifted_by)
+            await self.settle(effect, Certainty.NOT_APPLIED, f"{resumes.code.value}: {resumes.lifted_by}")
             self._failed(seat)
             return
         await self._launch(seat, session, effect)
 
-    async def _session(self, seat: Seat) -> AgentSession | None:
+    async def _session(self, seat: Seat, folder: Path | Refusal) -> AgentSession | None:
         """The session to launch for: the one that never had a process, or the next one."""
-        if seat.session is not None and seat.session.pid == 0:
+        if seat.session is not None and _unchanged(seat, seat.session, folder):
             return seat.session
-        return await self.ask(
-            OpenSession(member_run_id=seat.member_run_id, sup_gen=self.sup_gen, supersede=seat.session is not None)
+        asked = OpenSession(
+            member_run_id=seat.member_run_id,
+            sup_gen=self.sup_gen,
+            supersede=seat.session is not None,
+            cwd="" if isinstance(folder, Refusal) else str(folder),
         )
+        return await self.ask(asked)
 
     async def _launch(self, seat: Seat, session: AgentSession, effect: RuntimeEffect) -> None:
         self.means.crash(Boundary.LAUNCH_PREPARED)
@@ -315,6 +327,26 @@ class Desk:
         count = self.failures[seat.member_run_id] = self.failures.get(seat.member_run_id, 0) + 1
         if count >= MOST_FAILURES:
             log.warning("%s is not started again after %d failures in a row", seat.agent_name, count)
+
+
+def _unchanged(seat: Seat, session: AgentSession, folder: Path | Refusal) -> bool:
+    """Whether a session that never had a process is still to have one, of the program and with the conversation that
+    were chosen for it.
+    """
+    moved = seat.launch is not None and not isinstance(folder, Refusal) and seat.launch.cwd != str(folder)
+    return session.pid == 0 and session.profile == seat.profile and not (moved and session.resumed_from is not None)
+
+
+async def _resumes(means: Means, seat: Seat, session: AgentSession, folder: Path | Refusal) -> bool | Refusal:
+    """Whether a launch goes on with the conversation of its session, or why there is none. One that the session began
+    itself is there where an earlier launch of it came so far.
+    """
+    if isinstance(folder, Refusal):
+        return folder
+    path = means.transcript(session.profile, session.native_session, str(folder))
+    there = await transcripts.found(path)
+    needed = session.resumed_from is not None
+    return transcripts.missing(session, seat.agent_name, path) if needed and not there else there
 
 
 async def _cleared(means: Means, seat: Seat) -> bool:

@@ -60,7 +60,7 @@ BY_HAND = {
     ("logs", ""): ("member", "Print what stands on a member's terminal."),
     ("interrupt", ""): ("member", "Interrupt what a member does now."),
     ("close", ""): ("member", "End a member's process and close its place."),
-    ("reopen", ""): ("member", "Take a closed member back."),
+    ("reopen", ""): ("reopen", "Take a closed member back."),
     ("send", ""): ("send", "Send a member a message, as the Host of its team."),
     ("recover", ""): ("recover", "Say what a lost attempt left behind, and open its Work again."),
     ("resolve", ""): ("resolve", "Decide what was done to a process and could not be read back."),

@@ -61,7 +61,9 @@ class Doing(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class BoardMember:
-    """``session`` is how its session that is not closed is, None where it has none."""
+    """``session`` is how its session that is not closed is, None where it has none; ``native_session`` the conversation
+    of its program in there, and ``resumed`` whether it goes on with that of a former session.
+    """
 
     member_run_id: MemberRunId
     name: str
@@ -72,6 +74,8 @@ class BoardMember:
     work_id: WorkId | None
     work_title: str
     mail: int
+    native_session: str = ""
+    resumed: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "9fca44831ec068c4"
+DIGEST = "924d5ab79873ef66"

@@ -71,8 +71,8 @@ class EffectFinding(enum.StrEnum):
 class RuntimeEffect:
     """``pane``, ``pid``, ``start_ticks`` and ``boot_id`` are what a launch started, once that was read. A launch, and
     whatever is typed, is found again by this record's id. A delivery says why it is made, which Work at which version
-    it tells of, and how the cycle that it began has ended; ``text`` is what a steer types. ``cwd`` is
-    where a launch works, and what an archive takes away.
+    it tells of, and how the cycle that it began has ended; ``text`` is what a steer types. ``cwd`` is where a launch
+    works, and what an archive takes away. A launch that ``resumes`` goes on with the conversation of its session.
     """
 
     id: EffectId
@@ -99,6 +99,7 @@ class RuntimeEffect:
     work_version: int
     text: str
     ending: Ending | None
+    resumes: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -115,6 +116,7 @@ class PrepareEffect(Request[RuntimeEffect]):
     session_gen: Annotated[int, "its generation", VERSION]
     sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
     cwd: Annotated[str, "the folder in which the process will work", PATH]
+    resumes: Annotated[bool, "whether the conversation of the session was found, and is gone on with"] = False
 
 
 @attrs.frozen(kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import uuid
 from typing import NewType
 
 ProjectId = NewType("ProjectId", str)
@@ -55,6 +56,11 @@ Fence = NewType("Fence", int)
 def new_id() -> str:
     """Ten characters of lower-case base32: 50 random bits."""
     return base64.b32encode(os.urandom(7)).decode()[:10].lower()
+
+
+def new_native_id() -> str:
+    """A random UUID, which is what programs take as the id of a conversation."""
+    return str(uuid.uuid4())
 
 
 def new_receipt_id() -> ReceiptId:

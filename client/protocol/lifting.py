@@ -41,6 +41,8 @@ LIFTED_BY: Mapping[Code, str] = {
     Code.MEMBER_RUN_EXISTS: "nothing has to be done; it has its place",
     Code.NAME_AMBIGUOUS: "say which one by its id",
     Code.NAME_TAKEN: "another name: `firm agent update`",
+    Code.NATIVE_SESSION_MISSING: "its transcript is put back, or a new one is begun: `firm reopen NAME --fresh`",
+    Code.NATIVE_SESSION_TAKEN: "the session that has the conversation ends, with proof; the refusal names it",
     Code.NODE_DAEMON_DRAINING: "ask again once the next daemon runs: `firm node start`",
     Code.NOT_AUTHORIZED: "ask as somebody who may: the refusal says who",
     Code.NOT_ELIGIBLE: "the Host changes whom the Work is for: `firm work update`",

@@ -8,7 +8,7 @@ from typing import Protocol
 from client.protocol.cli_index import flag
 from client.protocol.lifting import LIFTED_BY
 from client.protocol.operation import Operation
-from client.protocol.refusals import COMMON, HELLO, ROWS, WORKSPACES, WRITING
+from client.protocol.refusals import COMMON, HELLO, LAUNCHES, ROWS, WRITING
 from client.protocol.shape import Shape, shapes
 
 #: What ``client/cli`` says of itself; a test compares.
@@ -83,7 +83,7 @@ def refusals(rows: Iterable[Operation], start: Mapping[str, tuple[str, str]]) ->
         by = [f"`{op.name}`" for op in table if code in op.refuses]
         where = ["every operation"] if code in COMMON else ["every write"] if code in WRITING else by
         where += ["the hello"] if code in HELLO else []
-        where += ["the workspaces"] if code in WORKSPACES else []
+        where += ["launches"] if code in LAUNCHES else []
         says = f"{row.meaning} | {LIFTED_BY[code]} | {row.retry} | {row.exit} | {row.http}"
         lines.append(f"| `{code}` | {says} | {', '.join(where)} |")
     lines.append(

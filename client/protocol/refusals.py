@@ -57,6 +57,8 @@ class Code(enum.StrEnum):
     MEMBER_RUN_EXISTS = "MEMBER_RUN_EXISTS"
     NAME_AMBIGUOUS = "NAME_AMBIGUOUS"
     NAME_TAKEN = "NAME_TAKEN"
+    NATIVE_SESSION_MISSING = "NATIVE_SESSION_MISSING"
+    NATIVE_SESSION_TAKEN = "NATIVE_SESSION_TAKEN"
     NODE_DAEMON_DRAINING = "NODE_DAEMON_DRAINING"
     NOT_AUTHORIZED = "NOT_AUTHORIZED"
     NOT_ELIGIBLE = "NOT_ELIGIBLE"
@@ -147,6 +149,8 @@ ROWS: Mapping[Code, Row] = {
     Code.MEMBER_RUN_EXISTS: Row(409, 1, _REREAD, "The membership already takes part in this run."),
     Code.NAME_AMBIGUOUS: Row(409, 1, _REREAD, "The name fits more than one record."),
     Code.NAME_TAKEN: Row(409, 1, _REREAD, "An active member of the team has this name."),
+    Code.NATIVE_SESSION_MISSING: Row(409, 1, _REREAD, "The conversation that a member should go on with is not there."),
+    Code.NATIVE_SESSION_TAKEN: Row(409, 1, _REREAD, "Another session has this conversation, or may have it."),
     Code.NODE_DAEMON_DRAINING: Row(503, 3, _SAME, "The daemon is stopping and takes nothing new."),
     Code.NOT_AUTHORIZED: Row(403, 1, _NEVER, "The caller may not do this."),
     Code.NOT_ELIGIBLE: Row(403, 1, _NEVER, "This Work is not for the caller to claim."),
@@ -219,9 +223,9 @@ WRITING = (
 #: The answer to a hello; after one of these the daemon closes the connection.
 HELLO = (Code.CAPABILITY_DENIED, Code.LAUNCH_DENIED, Code.MALFORMED, Code.NOT_AUTHORIZED, Code.PROTOCOL_UNSUPPORTED)
 
-#: Of the workspaces of members, which the daemon prepares before it launches one, and archives. No operation answers
-#: with these: they stand in what was read back of the effect.
-WORKSPACES = (Code.WORKSPACE_CONFLICT, Code.WORKSPACE_DIRTY)
+#: Of what a member needs before it is launched, its workspace and its conversation, and of a workspace that is
+#: archived. No operation answers with these: they stand in what was read back of the effect.
+LAUNCHES = (Code.NATIVE_SESSION_MISSING, Code.WORKSPACE_CONFLICT, Code.WORKSPACE_DIRTY)
 
 
 @attrs.frozen(kw_only=True)

@@ -85,7 +85,9 @@ class AgentSession:
     """One incarnation of a member in a run. ``pid``, ``start_ticks`` and ``boot_id`` prove its process; 0 and empty
     until it was proven. ``streak`` counts cycles in a row that came to nothing; a degraded session gets no more of them
     until its member does something. ``typist`` is who has stepped in at its terminal; empty: nobody. ``ceiling`` is
-    that of its member when it was opened, and stays; no process is held to it yet.
+    that of its member when it was opened, and stays; no process is held to it yet. ``native_session`` is the
+    conversation that its program, of ``profile``, keeps beyond its process, by the program's own id; empty where it
+    keeps none. ``resumed_from`` is the session whose conversation it goes on with; None where it began its own.
     """
 
     id: SessionId
@@ -112,6 +114,8 @@ class AgentSession:
     hinted_at: UnixMs | None
     typist: str
     ceiling: Ceiling
+    profile: str = ""
+    resumed_from: SessionId | None = None
 
 
 class CapabilityState(enum.StrEnum):
@@ -161,6 +165,7 @@ class OpenSession(Request[AgentSession]):
     sup_gen: Annotated[int, "the supervisor generation that asks", VERSION]
     driver: Annotated[Driver, "who starts its cycles"] = Driver.HOST_DRIVEN
     supersede: Annotated[bool, "end a former session that is not closed"] = False
+    cwd: Annotated[str, "the folder in which it will work, where that is known", Bounds(most=4096)] = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -268,6 +273,7 @@ OPERATIONS = (
             Code.AGENT_SESSION_EXISTS,
             Code.EFFECT_UNSETTLED,
             Code.MEMBER_RUN_CLOSED,
+            Code.NATIVE_SESSION_TAKEN,
             Code.TEAM_RUN_NOT_OPEN,
         ),
     ),
@@ -279,6 +285,7 @@ OPERATIONS = (
         refuses=(
             *_SUP,
             Code.INVALID_STATE_TRANSITION,
+            Code.NATIVE_SESSION_TAKEN,
             Code.WORK_BINDING_LIVE,
         ),
     ),

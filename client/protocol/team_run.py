@@ -66,7 +66,9 @@ class Coordination(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class MemberRun:
-    """``role`` and ``number`` together name the place: DESIGNER-2."""
+    """``role`` and ``number`` together name the place: DESIGNER-2. A ``fresh`` one was opened the last time for a new
+    conversation: what its sessions had before that is not gone on with.
+    """
 
     id: MemberRunId
     version: int
@@ -79,6 +81,7 @@ class MemberRun:
     run_gen: RunGen
     created_at: UnixMs
     updated_at: UnixMs
+    fresh: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -220,6 +223,7 @@ class ReopenMemberRun(Request[MemberRun]):
 
     member_run_id: Annotated[MemberRunId, "the place", ID]
     expected_version: Annotated[int, "version last read", VERSION]
+    fresh: Annotated[bool, "begin a new conversation instead of going on with the last one"] = False
 
 
 @attrs.frozen(kw_only=True)

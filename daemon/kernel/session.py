@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
+from client.protocol.agent import AgentMember
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, Driver, Ending, Liveness, SessionCause, SessionState
 from daemon.kernel.machine import Lifecycle
@@ -90,3 +92,36 @@ def exists(session: AgentSession) -> Refusal:
         if session.driver is Driver.USER_DRIVEN
         else f"end it first: firm session close {session.id}; or its supervisor opens the next one in its place",
     )
+
+
+def detached(former: AgentSession) -> Refusal | None:
+    """Why no other session may go on with the conversation of this one yet, or None."""
+    if not former.native_session or not former.pid or former.process is Liveness.STOPPED:
+        return None
+    lifted_by = f"its process may still be in it; end it, with a look at what is left: firm session close {former.id}"
+    return Refusal(code=Code.NATIVE_SESSION_TAKEN, about=f"session/{former.id}", lifted_by=lifted_by)
+
+
+def parts(former: AgentSession, agent: AgentMember, *, was_in: str, cwd: str) -> str:
+    """Why the next session of a place does not go on with the conversation of the former one: what is not the same.
+
+    ``was_in`` is the folder in which that was held. A folder stands for repository and branch: a worktree is of one
+    repository and on the branch of its member, and what is checked out in a shared one changes below a living process
+    too. An empty ``cwd`` is not known.
+    """
+    if former.profile != agent.profile:
+        return f"its profile was {former.profile}"
+    if former.ceiling is not agent.ceiling:
+        return f"its ceiling was {former.ceiling.value}"
+    return f"it was in {was_in}" if cwd and cwd != was_in else ""
+
+
+_NATIVE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def misnamed(native_id: str) -> Refusal | None:
+    """Why this is no id of a conversation, or None: it stands in the words of a program and in a path."""
+    if not native_id or _NATIVE.fullmatch(native_id):
+        return None
+    lifted_by = "give the program's own id: letters, digits, '.', '_' and '-', the first a letter or a digit"
+    return Refusal(code=Code.MALFORMED, about="native_session", lifted_by=lifted_by)

@@ -119,7 +119,7 @@ _SAID = {
         "session/{session}",
         "{name} has no process: {reason}",
         "it is tried again a few times; mend what stands in the way, then: firm session close {session}, and "
-        "firm reopen {name}",
+        "firm reopen {name}{resumes}",
     ),
     "prerequisite": _Words(
         AttentionKind.PREREQUISITE,
@@ -264,9 +264,18 @@ def _orphaned(tx: Tx, run: TeamRun) -> list[Attention]:
 
 
 def _stopped(tx: Tx, run: TeamRun) -> list[Attention]:
+    goes_on = ", which goes on with its conversation; with --fresh it begins a new one"
     return [
-        _item("stopped", since=since, session=session, version=version, name=shlex.quote(name), reason=reason)
-        for session, version, name, since, reason in facts.stopped(tx, run.id)
+        _item(
+            "stopped",
+            since=since,
+            session=session,
+            version=version,
+            name=shlex.quote(name),
+            reason=reason,
+            resumes=goes_on if native else "",
+        )
+        for session, version, name, since, native, reason in facts.stopped(tx, run.id)
     ]
 
 

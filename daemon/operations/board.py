@@ -43,7 +43,7 @@ def board(tx: Tx, call: Call, ask: ShowBoard) -> Board | Refusal:
 
 def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
     members: list[BoardMember] = []
-    for place, name, role, number, membership, session, mail in facts.members(tx, run.id):
+    for place, name, role, number, membership, session, mail, native, resumed in facts.members(tx, run.id):
         work = facts.does(tx, run.id, membership)
         members.append(
             BoardMember(
@@ -56,6 +56,8 @@ def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
                 work_id=WorkId(work[0]) if work else None,
                 work_title=work[1] if work else "",
                 mail=mail,
+                native_session=native,
+                resumed=bool(resumed),
             )
         )
     counted = rules.counts(facts.standings(tx, run.id), facts.ready(tx, run.id))

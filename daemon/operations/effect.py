@@ -78,7 +78,7 @@ def prepare(tx: Tx, call: Call, ask: PrepareEffect) -> RuntimeEffect | Refusal:
     # Whoever is asked to end it closes its place first: after that nothing new begins.
     if refusal := admits(unsettled, EffectKind.LAUNCH) or launchable(found) or present(place):
         return refusal
-    return new(tx, call, found, EffectKind.LAUNCH, cwd=ask.cwd)
+    return new(tx, call, found, EffectKind.LAUNCH, cwd=ask.cwd, resumes=ask.resumes)
 
 
 def new(  # noqa: PLR0913 — what each kind says of itself
@@ -88,6 +88,7 @@ def new(  # noqa: PLR0913 — what each kind says of itself
     kind: EffectKind,
     *,
     cwd: str = "",
+    resumes: bool = False,
     reason: str = "",
     wake: Wake | None = None,
     work: Work | None = None,
@@ -118,6 +119,7 @@ def new(  # noqa: PLR0913 — what each kind says of itself
         work_version=work.version if work else 0,
         text=text,
         ending=None,
+        resumes=resumes,
     )
     what = f"{kind.value} prepared: {reason}" if reason else f"{kind.value} prepared"
     return EFFECTS.insert(tx, made, kind=what, actor=call.actor, at=call.now)

@@ -49,14 +49,17 @@ def admit(tx: Tx, call: Call, effect_id: EffectId, environment: dict[str, str]) 
         return refusal
     agent = AGENTS.load(tx, session.agent_member_id)
     assert agent is not None, "a foreign key holds it"
-    profile = profiles.PROFILES.get(agent.profile)
+    profile = profiles.PROFILES.get(session.profile)
     if profile is None:
-        lifted_by = f"there is no profile {agent.profile!r}: firm agent update {agent.id} --profile command"
+        lifted_by = f"there is no profile {session.profile!r}: firm agent update {agent.id} --profile command"
         return Refusal(code=Code.LAUNCH_DENIED, about=f"agent/{agent.id}", lifted_by=lifted_by)
     process = {"pid": effect.pid, "start_ticks": effect.start_ticks, "boot_id": effect.boot_id}
     session = SESSIONS.change(tx, session, kind="launching", actor=call.actor, at=call.now, **process)
     env = {**environment, **_envelope(call, session, agent, project, effect)}
-    return Told(effect, profile.words(sys.executable), env, effect.cwd)
+    argv = profile.words(sys.executable)
+    if profile.native is not None and session.native_session:
+        argv += profile.native.words(session.native_session, resumes=effect.resumes)
+    return Told(effect, argv, env, effect.cwd)
 
 
 def _of(tx: Tx, effect: RuntimeEffect) -> tuple[AgentSession, Project]:

@@ -28,7 +28,6 @@ from client.protocol.session import (
     BindSession,
     Capability,
     CapabilityState,
-    DeriveToken,
     Driver,
     Ending,
     ListSessions,
@@ -39,8 +38,6 @@ from client.protocol.session import (
     SessionPage,
     SessionShown,
     SessionState,
-    SessionToken,
-    SetClaims,
     ShowSession,
     UnbindSession,
 )
@@ -50,9 +47,9 @@ from daemon.kernel import cursor
 from daemon.kernel.agent import available
 from daemon.kernel.attempt import CustodyCause
 from daemon.kernel.effect import admits
-from daemon.kernel.session import ENDS, ORPHANING, PROCESS, SESSION, current, exists
+from daemon.kernel.session import ENDS, ORPHANING, PROCESS, SESSION, current, detached, exists
 from daemon.kernel.team_run import fenced, goes_on, present
-from daemon.operations import actor, attempt, cycle, find, mail
+from daemon.operations import actor, attempt, conversation, cycle, find, mail
 from store import attempt as attempts
 from store import session as sessions
 from store import team_run as runs
@@ -91,7 +88,7 @@ def open_(tx: Tx, call: Call, ask: OpenSession) -> AgentSession | Refusal:
         if refusal := _may_open(tx, place) or _may_supersede(tx, place, former):
             return refusal
         _supersede(tx, call, former)
-    session = _open(tx, call, place, ask.driver, SupGen(ask.sup_gen), _NO_PROCESS)
+    session = _open(tx, call, place, ask.driver, SupGen(ask.sup_gen), _NO_PROCESS, cwd=ask.cwd)
     if isinstance(session, Refusal):
         return session
     capability = Capability(
@@ -131,11 +128,11 @@ def _may_supersede(tx: Tx, place: MemberRun, former: AgentSession) -> Refusal | 
     """A supervisor ends sessions of its own run, and what a run that is over left behind."""
     run = TEAM_RUNS.load(tx, former.team_run_id)
     assert run is not None, "a foreign key holds it"
-    return None if run.id == place.team_run_id or goes_on(run) else exists(former)
+    return detached(former) if run.id == place.team_run_id or goes_on(run) else exists(former)
 
 
-def _open(
-    tx: Tx, call: Call, place: MemberRun, driver: Driver, sup_gen: SupGen, process: ProcessFacts
+def _open(  # noqa: PLR0913 — what each way of opening one knows
+    tx: Tx, call: Call, place: MemberRun, driver: Driver, sup_gen: SupGen, process: ProcessFacts, *, cwd: str = ""
 ) -> AgentSession | Refusal:
     if refusal := _may_open(tx, place):
         return refusal
@@ -144,6 +141,8 @@ def _open(
     agent = AGENTS.load(tx, place.agent_member_id)
     assert agent is not None, "a foreign key holds it"
     proven = process.pid > 0
+    driven = driver is Driver.HOST_DRIVEN
+    has = conversation.chosen(tx, place, agent, cwd) if driven else conversation.Conversation()
     made = AgentSession(
         id=SessionId(new_id()),
         version=1,
@@ -160,7 +159,7 @@ def _open(
         pid=process.pid,
         start_ticks=process.start_ticks,
         boot_id=process.boot_id,
-        native_session="",
+        native_session=has.native_id,
         created_at=call.now,
         updated_at=call.now,
         closed_at=None,
@@ -169,8 +168,10 @@ def _open(
         hinted_at=None,
         typist="",
         ceiling=agent.ceiling,
+        profile=agent.profile,
+        resumed_from=has.resumed_from,
     )
-    return SESSIONS.insert(tx, made, kind="bound" if proven else "opened", actor=call.actor, at=call.now)
+    return SESSIONS.insert(tx, made, kind="bound" if proven else has.how, actor=call.actor, at=call.now)
 
 
 def _supersede(tx: Tx, call: Call, former: AgentSession) -> None:
@@ -228,6 +229,8 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
     state = SESSION.after(session.state, ask.cause, f"session/{session.id}")
     if isinstance(state, Refusal):
         return state
+    if refusal := conversation.renamed(tx, session, ask.native_session):
+        return refusal
     live = attempts.live_of_session(tx, session.id)
     if ask.cause is SessionCause.CLOSED:
         if live:
@@ -344,39 +347,6 @@ def restored(tx: Tx, call: Call) -> int:
             process=Liveness.UNKNOWN,
         )
     return len(found)
-
-
-def claims(tx: Tx, call: Call, ask: SetClaims) -> Capability | Refusal:
-    session = SESSIONS.load(tx, ask.session_id)
-    shown = sessions.capability_of(tx, ask.session_id)
-    if session is None or shown is None or not actor_sees(call, session):
-        return find.not_found("session", ask.session_id)
-    run = TEAM_RUNS.load(tx, session.team_run_id)
-    assert run is not None, "a foreign key holds it"
-    if call.plane is Plane.SUPERVISOR and (refusal := fenced(run, ask.sup_gen or 0)):
-        return refusal
-    return CAPABILITIES.change(
-        tx,
-        shown,
-        kind="takes claims" if ask.accepts_new_claims else "takes no claims",
-        actor=call.actor,
-        at=call.now,
-        accepts_new_claims=ask.accepts_new_claims,
-    )
-
-
-def token(tx: Tx, call: Call, ask: DeriveToken) -> SessionToken | Refusal:
-    session = SESSIONS.load(tx, ask.session_id)
-    if session is None or session.team_run_id != call.team_run_id:
-        return find.not_found("session", ask.session_id)
-    run = TEAM_RUNS.load(tx, session.team_run_id)
-    assert run is not None, "a foreign key holds it"
-    return fenced(run, ask.sup_gen) or SessionToken(session_id=session.id, token=call.token(session))
-
-
-def actor_sees(call: Call, session: AgentSession) -> bool:
-    """A supervisor touches sessions of its own run only."""
-    return call.team_run_id is None or session.team_run_id == call.team_run_id
 
 
 def list_(tx: Tx, call: Call, ask: ListSessions) -> SessionPage | Refusal:

@@ -359,12 +359,13 @@ def _move_place(tx: Tx, call: Call, ask: PlaceChange, cause: PlaceCause) -> Memb
     if isinstance(coordination, Refusal):
         return coordination
     changes: dict[str, Any] = {"coordination": coordination}
-    if cause is PlaceCause.REOPEN:
+    if isinstance(ask, ReopenMemberRun):
         run = TEAM_RUNS.load(tx, place.team_run_id)
         assert run is not None, "a foreign key holds it"
         if refusal := goes_on(run):
             return refusal
         changes["run_gen"] = RunGen(max(place.run_gen, runs.floor(tx)) + 1)
+        changes["fresh"] = ask.fresh
     elif session := sessions.open_of_place(tx, place.id):
         return _session_live(session)
     if cause is PlaceCause.RETIRE and (live := _live_in(tx, place)):

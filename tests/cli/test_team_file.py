@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.team_file import TABLES, TeamFile, Wrong, read, schema
+from client.team_file import TABLES, TeamFile, Wrong, read
+from client.team_file_schema import schema
 
 GOOD = """\
 [team]

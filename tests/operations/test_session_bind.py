@@ -82,6 +82,7 @@ async def test_session_bind_ok(node: InProcessNode, living: Process) -> None:
         hinted_at=None,
         typist="",
         ceiling=Ceiling.WORKSPACE_WRITE,
+        profile="external",
     )
     assert (made.session_gen, made.sup_gen) == (s.bob.session.session_gen + 1, 0)
     assert (await node.ok(ShowSession(session_id=made.id))).capability is None

@@ -110,6 +110,7 @@ async def test_session_open_ok(node: InProcessNode, driver: Driver) -> None:
         hinted_at=None,
         typist="",
         ceiling=Ceiling.WORKSPACE_WRITE,
+        profile="external",
     )
     assert (made.session_gen, made.sup_gen) == (s.bob.session.session_gen + 1, s.sup_gen)
     shown = await capability(node, made)

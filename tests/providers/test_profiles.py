@@ -81,8 +81,6 @@ def test_only_the_interpreter_is_put_into_the_words_of_a_program() -> None:
         ('argv = ["a"]\n[typing]\nspeed = 1', "speed"),
         ('argv = ["a"]\n[typing]\nquiet = "long"', "expected a finite number"),
         ('argv = ["a"]\n[typing]\ncomposer = "("', "'(' is no regular expression: "),
-        ('argv = ["{pythn}"]', "'{pythn}': in braces there can be {python}; a brace itself is written twice"),
-        ('argv = ["{python"]', "'{python': "),
         (RESUMED, "required"),
         (RESUMED + 'transcript = "/x"', "native.transcript does not name {native_id}"),
         (RESUMED + 'transcript = "{home}/{id}"', "in braces there can be {cwd}, {cwd_slug}, {home}, {native_id}"),

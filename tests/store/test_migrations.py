@@ -94,7 +94,7 @@ def test_effects_are_kept_where_their_table_is_made_anew() -> None:
                 (before,) = connection.execute("SELECT * FROM effects").fetchall()
             connection.execute(text)
         (after,) = connection.execute("SELECT * FROM effects").fetchall()
-        assert after == (*before, None, None, 0, "", None)
+        assert after == (*before, None, None, 0, "", None, 0)
 
 
 #: The step that makes the table of effects anew, and its columns of text before.

@@ -184,8 +184,12 @@ def test_a_process_that_ended_gets_a_successor() -> None:
     assert decided(seat) == [Open(seat)]
 
 
-def test_a_session_that_a_person_has_to_look_at_is_left_alone() -> None:
-    assert decided(at(attrs.evolve(SESSION, state=S.RECOVERY_REQUIRED), LAUNCH)) == []
+@pytest.mark.parametrize(("process", "opened"), [(Liveness.UNKNOWN, False), (Liveness.STOPPED, True)])
+def test_what_was_lost_is_left_to_a_person_and_what_ended_in_a_cycle_has_a_successor(
+    process: Liveness, *, opened: bool
+) -> None:
+    seat = at(attrs.evolve(SESSION, state=S.RECOVERY_REQUIRED, process=process), LAUNCH)
+    assert decided(seat) == ([Open(seat)] if opened else [])
 
 
 def test_a_persons_own_session_is_left_alone() -> None:

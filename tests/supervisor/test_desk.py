@@ -122,7 +122,7 @@ async def test_a_workspace_that_is_refused_starts_nothing_and_says_why(
         return "not started again" in caplog.text
 
     await until(given_up)
-    assert "no workspace for bob: WORKSPACE_CONFLICT, move it away" in caplog.text
+    assert "bob is not launched: WORKSPACE_CONFLICT, move it away" in caplog.text
     for effect in await world.refuted(3):
         assert (effect.pid, effect.readback) == (0, "WORKSPACE_CONFLICT: move it away")
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.daemon import Daemon, Home, new_home
 from tests.support.repos import Repo
-from tests.support.terminals import MEMBER
+from tests.support.terminals import KEEPER, MEMBER
 from tests.support.wire import PATIENCE, Client
 
 FIRM = str(Path(sys.executable).with_name("firm"))
@@ -93,23 +93,29 @@ class Field:
         swallowed: int = 0,
         steers: bool = False,
         asks: Sequence[str] = (),
+        keeps: str = "",
         **typing: object,
     ) -> Path:
         """A team file with one member that takes text, and the profile for it; the folder in which it says what it
-        took (``terminals.MEMBER``).
+        took (``terminals.MEMBER``). With ``keeps``, where profiles say that it keeps its transcripts, it is one that is
+        resumed (``terminals.KEEPER``).
         """
         folder = self.home.temporary / f"{name}-told"
         folder.mkdir()
         if asks:
             (folder / "asks").write_text("\n".join(asks))
         says = {"before_enter": 0.1, "settle": 0.5, "quiet": 1.0, "composer": r">\s*", **typing}
-        argv = ["{python}", "-I", "-S", "-c", MEMBER, str(folder), str(swallowed), "> "]
+        program = KEEPER if keeps else MEMBER
+        argv = ["{python}", "-I", "-S", "-c", program, str(folder), str(swallowed), "> "]
         rows = [
             f"argv = {json.dumps(argv)}",
             f"steers = {json.dumps(steers)}",
             "[typing]",
             *(f"{key} = {_toml(value)}" for key, value in says.items()),
         ]
+        if keeps:
+            words = ["[native]", 'start = ["--session-id", "{native_id}"]', 'resume = ["--resume", "{native_id}"]']
+            rows += [*words, f"transcript = {json.dumps(keeps)}"]
         profiles = Path(self.environment["XDG_CONFIG_HOME"]) / "firm" / "profiles"
         profiles.mkdir(parents=True, exist_ok=True)
         (profiles / "talker.toml").write_text("\n".join(rows), "utf-8")

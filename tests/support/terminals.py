@@ -75,6 +75,20 @@ while True:
         os.write(1, b"\\r\\n" + prompt)
 """
 
+#: The same, with a conversation that it keeps in a folder of its own by the id that it was given: ``took`` is its
+#: transcript, which comes with the first text. It begins none that is there, and goes on with none that is not.
+KEEPER = (
+    """
+import os, sys
+way, own = sys.argv[4], sys.argv[1] + "/" + sys.argv[5]
+if os.path.exists(own + "/took") != (way == "--resume"):
+    sys.exit("no: " + way)
+os.makedirs(own, exist_ok=True)
+sys.argv[1] = own
+"""
+    + MEMBER
+)
+
 #: A child in a session of its own whose parents are gone; its pid goes to a file.
 STRAY = """
 import os, sys, signal, time

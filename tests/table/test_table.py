@@ -16,7 +16,7 @@ import pytest
 import store
 from client.cli.main import ALIASES, BY_HAND
 from client.protocol.operation import MEMBERS, OPERATOR, SUPERVISOR, Effect, Operation, Plane, row
-from client.protocol.refusals import COMMON, HELLO, ROWS, WORKSPACES, WRITING, Code, Retry
+from client.protocol.refusals import COMMON, HELLO, LAUNCHES, ROWS, WRITING, Code, Retry
 from client.protocol.shape import shapes
 from client.protocol.table import BY_NAME, BY_REQUEST, OPERATIONS
 from daemon.handlers import GUARDS, HANDLERS
@@ -140,7 +140,7 @@ def test_every_row_of_a_code_is_complete(code: Code) -> None:
 
 
 def test_every_code_is_refused_with_by_somebody() -> None:
-    used = {*COMMON, *WRITING, *HELLO, *WORKSPACES}.union(*(op.refuses for op in OPERATIONS))
+    used = {*COMMON, *WRITING, *HELLO, *LAUNCHES}.union(*(op.refuses for op in OPERATIONS))
     assert used == set(Code)
 
 

@@ -1,11 +1,11 @@
-"""One member of a run by its name: read its terminal, interrupt it, end it, take it back."""
+"""One member of a run by its name: read its terminal, interrupt it, end it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from client.cli import say
-from client.cli.arguments import JSON, Field, Usage
+from client.cli.arguments import JSON, Field
 from client.cli.crew import Node, guarded
 
 FIELDS: tuple[Field, ...] = (
@@ -20,7 +20,7 @@ _SECONDS = 75
 def run(verb: str, given: dict[str, object]) -> int:
     as_json = bool(given.get("_json"))
     name, reason = str(given["member"]), str(given.get("reason", ""))
-    act = {"logs": _logs, "interrupt": _control, "close": _control, "reopen": _reopen}[verb]
+    act = {"logs": _logs, "interrupt": _control, "close": _control}[verb]
     return guarded(lambda: act(Node(), verb, name, reason, as_json=as_json), as_json=as_json)
 
 
@@ -46,13 +46,3 @@ def _said(verb: str, name: str, effect: Any) -> str:
         return f"{name} was {'ended' if verb == 'close' else 'interrupted'}: {effect['readback']}"
     certainty, readback = effect["certainty"].replace("_", " "), effect["readback"] or "not read back"
     return f"{name}: {certainty}: {readback} (effect {effect['id']})"
-
-
-def _reopen(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
-    run_, found = node.place(name)
-    place = found["member_run"]
-    if place["coordination"] != "closed":
-        raise Usage(f"{name!r} has no closed place in run {run_['id']}", "see who takes part: firm ps")
-    opened = node.ask("member-run.reopen", member_run_id=place["id"], expected_version=place["version"])
-    say.out(say.dumps({"member_run": opened}) if as_json else f"{name} takes part again; its process is started.")
-    return 0

@@ -18,6 +18,7 @@ def run(_: str, given: dict[str, object]) -> int:
 
 
 def _ps(*, as_json: bool) -> int:
+    from client.cli.eyes.board import conversations
     from client.cli.eyes.sheet import NOT_ENFORCED, clean, columns
 
     node = Node()
@@ -33,7 +34,8 @@ def _ps(*, as_json: bool) -> int:
         return 0
     head = ("TEAM", "MEMBER", "ROLE", "SESSION", "PID", "CEILING", "DOES", "WORK")
     shown = [tuple(clean(row[name.lower()]) for name in head) for row in found]
-    say.out("\n".join(columns([head, *shown], len(head) - 1)))
+    said = conversations([{**row, "name": row["member"]} for row in found])
+    say.out("\n".join([*columns([head, *shown], len(head) - 1), *said]))
     if any(row["ceiling"] not in {"", "full_access"} for row in found):
         say.out(NOT_ENFORCED)
     return 0
@@ -62,6 +64,8 @@ def _rows(node: Node, run_: Any, teams: dict[str, str]) -> list[dict[str, Any]]:
                 "ceiling_enforced": False,
                 "does": member["doing"],
                 "work": member["work_title"],
+                "native_session": member["native_session"],
+                "resumed": member["resumed"],
             }
         )
     return rows

@@ -37,7 +37,8 @@ def lay(board: dict[str, Any]) -> str:
     for phase in _PHASES:
         works = [work for work in board["works"] if work["phase"] == phase]
         lines += section(f"Works {'in review' if phase == 'review' else phase}", _works(works, counts[phase]))
-    return "\n".join([*lines, *section("Members", _members(board["members"]))])
+    lines += section("Members", _members(board["members"]))
+    return "\n".join([*lines, *section("Conversations", [f"  {line}" for line in conversations(board["members"])])])
 
 
 def _attention(items: list[dict[str, Any]]) -> Iterator[str]:
@@ -68,6 +69,16 @@ def _verified(work: dict[str, Any]) -> str:
     if work["phase"] != "review" or not work["verifier"]:
         return ""
     return f", {clean(work['verifier'])}: {work['verdict'] or 'to verify'}"
+
+
+def conversations(members: list[dict[str, Any]]) -> list[str]:
+    """Which conversation each member's program is in: a line for each that keeps one."""
+    return [
+        f"{clean(member['name'])} {'goes on with' if member['resumed'] else 'began'} "
+        f"native session {clean(member['native_session'])}"
+        for member in members
+        if member["native_session"]
+    ]
 
 
 def _members(members: list[dict[str, Any]]) -> list[str]:

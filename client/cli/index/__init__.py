@@ -1,6 +1,6 @@
 """Generated from the operation table by ``.ci/generate``; do not edit."""
 
-DIGEST = '9fca44831ec068c4'
+DIGEST = '924d5ab79873ef66'
 
 # noun: help
 NOUNS = {
@@ -57,6 +57,8 @@ CODES = {
     'MEMBER_RUN_EXISTS': (1, 'reread', 'The membership already takes part in this run.'),
     'NAME_AMBIGUOUS': (1, 'reread', 'The name fits more than one record.'),
     'NAME_TAKEN': (1, 'reread', 'An active member of the team has this name.'),
+    'NATIVE_SESSION_MISSING': (1, 'reread', 'The conversation that a member should go on with is not there.'),
+    'NATIVE_SESSION_TAKEN': (1, 'reread', 'Another session has this conversation, or may have it.'),
     'NODE_DAEMON_DRAINING': (3, 'same', 'The daemon is stopping and takes nothing new.'),
     'NOT_AUTHORIZED': (1, 'never', 'The caller may not do this.'),
     'NOT_ELIGIBLE': (1, 'never', 'This Work is not for the caller to claim.'),

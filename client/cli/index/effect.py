@@ -34,6 +34,7 @@ VERBS = {
             ('session_gen', '--session-gen', 'int', True, None, None, False, '', 'its generation'),
             ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that asks'),
             ('cwd', '--cwd', 'str', True, None, None, False, '', 'the folder in which the process will work'),
+            ('resumes', '--resumes', 'bool', False, False, None, False, '', 'whether the conversation of the session was found, and is gone on with'),
         ),
     ),
     'resolve': (

@@ -29,6 +29,7 @@ VERBS = {
         (
             ('member_run_id', '--member-run-id', 'str', True, None, None, False, '', 'the place'),
             ('expected_version', '--expected-version', 'int', True, None, None, False, '', 'version last read'),
+            ('fresh', '--fresh', 'bool', False, False, None, False, '', 'begin a new conversation instead of going on with the last one'),
         ),
     ),
     'retire': (

@@ -61,6 +61,7 @@ VERBS = {
             ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that asks'),
             ('driver', '--driver', 'str', False, 'host_driven', ('host_driven', 'user_driven'), False, '', 'who starts its cycles'),
             ('supersede', '--supersede', 'bool', False, False, None, False, '', 'end a former session that is not closed'),
+            ('cwd', '--cwd', 'str', False, '', None, False, '', 'the folder in which it will work, where that is known'),
         ),
     ),
     'report': (
