@@ -24,6 +24,7 @@ from providers.tmux.provider import Tmux
 from providers.tmux.server import scope
 from supervisor.checks import Checks
 from supervisor.desk import Means
+from supervisor.folders import Folders
 from supervisor.workspaces import Workspaces, plan
 
 log = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ def means(
         folder=functools.partial(_folder, workspaces, _worktrees(own)),
         launcher=lambda launch_id: (*words, str(quickest(source, compiled)), str(socket), launch_id),
         profiles=profiles.PROFILES,
+        folders=Folders(_data(own) / "sessions" / _own(folder)),
         crash=crash,
         checks=Checks(
             _data(own) / "checks" / _own(checks or folder),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -16,10 +18,14 @@ from providers.port import Typing
 
 @attrs.frozen(kw_only=True)
 class Profile:
-    """``{python}`` in ``argv`` is the interpreter of this build."""
+    """In ``argv`` and the values of ``env`` and ``files``, ``{python}`` is the interpreter of this build, ``{cwd}`` is
+    where the member works, and ``{session}`` its session's own folder, in which the ``files`` are before it is started.
+    """
 
     name: str
     argv: list[str]
+    env: dict[str, str] = attrs.Factory(dict)
+    files: dict[str, str] = attrs.Factory(dict)  # by path below {session}
     typing: Typing | None = None  # how it is typed to; a program that takes no text has none
     steers: bool = False  # it takes a text also while it works
 
@@ -41,6 +47,34 @@ def steers(name: str) -> bool:
     """Whether members of this profile take a text while they work."""
     found = PROFILES.get(name)
     return found is not None and found.typing is not None and found.steers
+
+
+@attrs.frozen
+class Place:
+    """Where a program is started."""
+
+    cwd: str
+    session: str
+
+    def words(self, of: Profile) -> list[str]:
+        return [self._filled(word) for word in of.argv]
+
+    def env(self, of: Profile) -> dict[str, str]:
+        return {name: self._filled(value) for name, value in of.env.items()}
+
+    def files(self, of: Profile) -> dict[str, str]:
+        """In JSON and TOML a place stands in a string, in which quotes and backslashes are written otherwise."""
+        return {name: self._filled(text, quoted=name.endswith((".json", ".toml"))) for name, text in of.files.items()}
+
+    def _filled(self, text: str, *, quoted: bool = False) -> str:
+        """Other braces stand for themselves."""
+        known = {"python": sys.executable, "cwd": self.cwd, "session": self.session}
+
+        def put(found: re.Match[str]) -> str:
+            value = known[found[1]]
+            return json.dumps(value, ensure_ascii=False)[1:-1] if quoted else value
+
+        return re.sub(r"\{(python|cwd|session)\}", put, text)
 
 
 class Wrong(Exception):
@@ -71,6 +105,12 @@ def read(name: str, text: str) -> Profile:
         raise Wrong(found.lifted_by)
     if not found.argv:
         raise Wrong("argv names no program")
+    for variable in found.env:
+        if not re.fullmatch(r"(?!FIRM_)[A-Za-z_][A-Za-z0-9_]*", variable):
+            raise Wrong(f"{variable!r} is no variable that a profile sets; those of FIRM_ are set by each launch")
+    for file in found.files:
+        if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", file) or {".", "..", "told"} & set(file.split("/")):
+            raise Wrong(f"{file!r} is no path below the session's own folder")
     if found.typing is not None:
         _look_at(found.typing)
     return found

@@ -6,7 +6,7 @@ from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEf
 from client.protocol.event import WaitForEvent
 from providers.port import Handle, Unreachable
 from supervisor.decide import Control
-from supervisor.desk import HANDSHAKE_SECONDS, Desk, handle_of, lasting
+from supervisor.desk import HANDSHAKE_SECONDS, Desk, end, handle_of, lasting
 from supervisor.telling import tell
 
 
@@ -47,10 +47,11 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
         await desk.settle(effect, Certainty.UNKNOWN, handle.detail)
         return
     if handle is None:
+        await desk.means.folders.drop(effect.session_id)
         await desk.settle(effect, Certainty.APPLIED, "it has no process")
         return
     desk.stopping.add(effect.session_id)
-    stopped = await desk.means.provider.stop(handle)
+    stopped = await end(desk.means, handle, effect.session_id)
     desk.means.crash("stop-done")
     if isinstance(stopped, Unreachable):
         await desk.settle(effect, Certainty.UNKNOWN, stopped.detail)

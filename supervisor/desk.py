@@ -24,11 +24,12 @@ from client.protocol.ids import MemberRunId, SessionId, TeamRunId
 from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
-from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
+from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Stopped, Unreachable, Why
 from providers.process import Process, boot_id, over
-from providers.profiles import Profile
+from providers.profiles import Place, Profile
 from supervisor.checks import Checks
 from supervisor.decide import MOST_FAILURES, Adopt
+from supervisor.folders import Folders
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ class Means:
     folder: Callable[[Seat], Awaitable[Path | Refusal]]  # where the member of a seat works
     launcher: Callable[[str], tuple[str, ...]]
     profiles: Mapping[str, Profile]
+    folders: Folders
     checks: Checks | None = None  # without it, named checks wait
     #: When a session last called, on trio's clock; without it nobody listens, and what a cycle came to is not known.
     heard: Callable[[SessionId], float] | None = None
@@ -138,6 +140,10 @@ class Desk:
 
     async def _launch(self, seat: Seat, session: AgentSession, effect: RuntimeEffect) -> None:
         self.means.crash("launch-prepared")
+        if wrong := await _give(self.means, seat, effect):
+            await self.settle(effect, Certainty.NOT_APPLIED, wrong)
+            self._failed(seat)
+            return
         await self.means.ready()
         handle = await self.means.provider.start(
             Launch(launch_id=effect.id, argv=self.means.launcher(effect.id), cwd=effect.cwd)
@@ -189,7 +195,7 @@ class Desk:
 
     async def _give_up(self, seat: Seat, effect: RuntimeEffect, handle: Handle) -> None:
         screen = await self.means.provider.capture(handle)
-        await self.means.provider.stop(handle)
+        await end(self.means, handle, effect.session_id)
         shown = await self.ask(ShowEffect(effect_id=effect.id))
         if shown is not None and shown.state is EffectState.PREPARED:
             last = screen.strip().splitlines()[-1:] if isinstance(screen, str) else []
@@ -212,7 +218,7 @@ class Desk:
             self.failures.pop(seat.member_run_id, None)
         else:
             self._failed(seat)
-        stopped = await self.means.provider.stop(handle)
+        stopped = await end(self.means, handle, session.id)
         if isinstance(stopped, Unreachable) or stopped.left:
             log.warning("not all of launch=%s is proven ended: %s", handle.launch_id, stopped)
 
@@ -254,7 +260,7 @@ class Desk:
         if first.lives():
             await self._report(session, SessionCause.LOST, "lost: its terminal is gone, its process is not")
             return
-        stopped = await self.means.provider.stop(handle)
+        stopped = await end(self.means, handle, session.id)
         if isinstance(stopped, Unreachable) or stopped.left:
             await self._report(session, SessionCause.LOST, f"lost: not all of it is proven ended: {stopped}")
             return
@@ -308,13 +314,31 @@ class Desk:
             log.warning("%s is not started again after %d failures in a row", seat.agent_name, count)
 
 
+async def _give(means: Means, seat: Seat, effect: RuntimeEffect) -> str:
+    """Put the files of its profile into the session's own folder; why they are not there."""
+    place = Place(effect.cwd, str(means.folders.of(effect.session_id)))
+    try:
+        await means.folders.give(effect.session_id, place.files(means.profiles[seat.profile]))
+    except OSError as error:
+        return f"files of its profile cannot be written: {error}"
+    return ""
+
+
+async def end(means: Means, handle: Handle, session_id: SessionId) -> Stopped | Unreachable:
+    """End all of a launch. Once that is proven, nobody needs its session's folder any more."""
+    stopped = await means.provider.stop(handle)
+    if not isinstance(stopped, Unreachable) and not stopped.left:
+        await means.folders.drop(session_id)
+    return stopped
+
+
 async def _cleared(means: Means, seat: Seat) -> bool:
     """Whether nothing of the former launch is left. Whoever followed it may have died before it had ended that."""
     former = handle_of(seat.launch) if seat.launch is not None else None
-    if former is None:
+    if former is None or seat.launch is None:
         return True
     await means.ready()
-    stopped = await means.provider.stop(former)
+    stopped = await end(means, former, seat.launch.session_id)
     if not isinstance(stopped, Unreachable) and not stopped.left:
         return True
     log.warning("%s waits for the end of launch=%s: %s", seat.agent_name, former.launch_id, stopped)

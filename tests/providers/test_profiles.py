@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from providers import profiles
 from providers.port import Dialog, Typing
-from providers.profiles import Profile, Wrong, read
+from providers.profiles import Place, Profile, Wrong, read
 
 WHOLE = r"""
 argv = ["{python}", "-m", "agent"]
 steers = true
+env = { AGENT_HOME = "{session}" }
+files = { "agent.json" = "{}" }
 [typing]
 before_enter = 1
 enters = 2
@@ -40,7 +44,28 @@ def test_a_file_says_everything_that_a_profile_can() -> None:
         composer=r">\s*",
         dialogs=[Dialog(lines=["^Do you trust", r"^> 1\. Yes"], keys=["Enter"])],
     )
-    assert read("agent", WHOLE) == Profile(name="agent", argv=["{python}", "-m", "agent"], typing=typing, steers=True)
+    assert read("agent", WHOLE) == Profile(
+        name="agent",
+        argv=["{python}", "-m", "agent"],
+        env={"AGENT_HOME": "{session}"},
+        files={"agent.json": "{}"},
+        typing=typing,
+        steers=True,
+    )
+
+
+def test_places_are_put_in_and_other_braces_stay() -> None:
+    cwd = 'a "b"\\ü'
+    words = ["{python}", "{cwd}{session}", "{x} {}", "{{cwd}}"]
+    files = dict.fromkeys(("a.json", "a.toml", "a.txt"), '{"at": "{cwd}"}')
+    of = Profile(name="agent", argv=words, env={"A": "{cwd}"}, files=files)
+    place = Place(cwd, "/own")
+    assert place.words(of) == [sys.executable, f"{cwd}/own", "{x} {}", f"{{{cwd}}}"]
+    assert place.env(of) == {"A": cwd}
+    found = place.files(of)
+    assert json.loads(found["a.json"]) == {"at": cwd}
+    assert found["a.json"] == found["a.toml"]
+    assert found["a.txt"] == f'{{"at": "{cwd}"}}'
 
 
 def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
@@ -63,6 +88,11 @@ def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
         ('argv = ["a"]\n[[typing.dialogs]]\nlines = ["["]', "'[' is no regular expression: "),
         ('argv = ["a"]\n[[typing.dialogs]]\nlines = []', "a dialog without lines would stand on every screen"),
         ('argv = ["a"]\n[[typing.dialogs]]\nlines = ["x"]\nkeys = ["Return"]', "'Return' is no key: "),
+        ('argv = ["a"]\nenv = {FIRM_SOCKET = "x"}', "'FIRM_SOCKET' is no variable that a profile sets"),
+        ('argv = ["a"]\nenv = {"A=B" = "x"}', "'A=B' is no variable that a profile sets"),
+        ('argv = ["a"]\nfiles = {"/etc/x" = "x"}', "'/etc/x' is no path below the session's own folder"),
+        ('argv = ["a"]\nfiles = {"a/../../x" = "x"}', "is no path below the session's own folder"),
+        ('argv = ["a"]\nfiles = {"told/x" = "x"}', "is no path below the session's own folder"),
         ('argv = ["a"]\n[typing]\nkeys_before_enter = [";"]', "';' is no key: "),
     ],
 )

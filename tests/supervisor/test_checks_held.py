@@ -23,6 +23,7 @@ from providers.fake import running
 from providers.process import process
 from supervisor.checks import Checks
 from supervisor.desk import Means
+from supervisor.folders import Folders
 from supervisor.run import supervise
 from tests.support import works
 from tests.support.node import InProcessNode
@@ -101,6 +102,7 @@ async def bench(node: InProcessNode, tmp_path: Path) -> AsyncIterator[Bench]:
             folder=no_folder,
             launcher=lambda launch_id: (launch_id,),
             profiles={},
+            folders=Folders(tmp_path / "sessions"),
             checks=Checks(tmp_path / "scratch", tmp_path / "logs", {"PATH": os.environ["PATH"]}),
         )
         yield Bench(s, project, means, tmp_path)

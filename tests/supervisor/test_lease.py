@@ -28,6 +28,7 @@ from providers.fake import Fake
 from providers.port import Launch, Provider, Seen
 from supervisor import lease as leases
 from supervisor.desk import Means
+from supervisor.folders import Folders
 from supervisor.lease import TTL, Lease, Lost, supervise_apart
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
@@ -122,6 +123,7 @@ def nothing(ready: Callable[[], Any] = trio.lowlevel.checkpoint, provider: Provi
         folder=nowhere,
         launcher=lambda _: ("/bin/false", ""),
         profiles={},
+        folders=Folders(Path("/nowhere")),
     )
 
 

@@ -51,6 +51,7 @@ from store import maintenance
 from store.database import QUICK, Run, Store
 from store.maintenance import Opened
 from supervisor.desk import Means
+from supervisor.folders import Folders
 from tests.support.spoil import execute
 
 #: Who asks: a session, an agent's id, the id of the run a supervisor holds, or nobody for the operator.
@@ -289,7 +290,14 @@ def _means(provider: Fake) -> Means:
     async def nowhere(_: Seat) -> Path | Refusal:  # noqa: ASYNC124 — as the supervisor calls it
         raise AssertionError("nobody supervises here")
 
-    return Means(provider=provider, ready=ready, folder=nowhere, launcher=lambda _: ("/bin/false", ""), profiles={})
+    return Means(
+        provider=provider,
+        ready=ready,
+        folder=nowhere,
+        launcher=lambda _: ("/bin/false", ""),
+        profiles={},
+        folders=Folders(Path("/nowhere")),
+    )
 
 
 @pytest.fixture

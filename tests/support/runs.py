@@ -74,6 +74,7 @@ class Field:
         swallowed: int = 0,
         steers: bool = False,
         asks: Sequence[str] = (),
+        profile: str = "",
         **typing: object,
     ) -> Path:
         """A team file with one member that takes text, and the profile for it; the folder in which it says what it
@@ -88,6 +89,7 @@ class Field:
         rows = [
             f"argv = {json.dumps(argv)}",
             f"steers = {json.dumps(steers)}",
+            profile,
             "[typing]",
             *(f"{key} = {_toml(value)}" for key, value in says.items()),
         ]
