@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
+import attrs
 import pytest
 
 from providers import profiles
@@ -113,3 +115,13 @@ def test_one_that_is_wrong_keeps_no_other_from_being_there(tmp_path: Path, monke
     assert [name for name in ("command", "good", "bad") if profiles.takes_text(name)] == ["good"]
     assert [name for name in ("command", "good", "bad") if profiles.steers(name)] == ["good"]
     assert profiles.add(tmp_path / "nothing") == []
+
+
+def test_the_profile_that_is_shown_to_people_is_one() -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/write-a-profile.md").read_text()
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    found = read("agent", text)
+    assert found.typing is not None
+    said = set(re.findall(r"^(\w+) *=", text, re.MULTILINE)) | set(re.findall(r"^\[+([\w.]+)\]", text, re.MULTILINE))
+    fields = {field.name for cls in (Profile, Typing, Dialog) for field in attrs.fields(cls)}
+    assert {each.rpartition(".")[2] for each in said} == fields - {"name"}
