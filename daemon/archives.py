@@ -22,7 +22,7 @@ from daemon.relay import Relay
 from store import workspace as workspaces
 from store.database import Store
 from store.tx import Tx
-from supervisor.desk import Means
+from supervisor.means import Means
 from supervisor.worktrees import NAMED, Archived
 
 T = TypeVar("T")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -17,7 +18,7 @@ import trio
 from client.protocol import codec
 from client.protocol.boundary import Boundary, Crash, no_crash
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect
-from client.protocol.ids import EffectId
+from client.protocol.ids import EffectId, SessionId
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
 from daemon.operations import launch
@@ -39,12 +40,13 @@ _LOOK, _LOOKS = 0.005, 200
 
 @attrs.frozen(kw_only=True)
 class Launches:
-    """``environment`` is what every process gets; ``call`` makes the daemon's own caller."""
+    """``environment`` is what every process gets, ``folder`` a session's own; ``call`` makes the daemon's caller."""
 
     store: Store
     relay: Relay
     call: Callable[[], Call]
     environment: dict[str, str]
+    folder: Callable[[SessionId], Path]
     crash: Crash = no_crash  # ends the daemon at a boundary, for tests
 
     async def converse(
@@ -79,7 +81,9 @@ class Launches:
         seen = start_ticks_of(process.pid)
         if process.ended or (process.pid, seen) != (effect.pid, effect.start_ticks):
             return _denied("this is not the process that was started for it")
-        return await self.store.write(lambda tx: launch.admit(tx, self.call(), effect.id, self.environment))
+        return await self.store.write(
+            lambda tx: launch.admit(tx, self.call(), effect.id, self.environment, self.folder)
+        )
 
     async def _started(self, effect_id: EffectId) -> RuntimeEffect | None:
         """The launch, once its process is known; None when that does not come."""

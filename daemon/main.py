@@ -106,8 +106,7 @@ def open_store(path: Path) -> Opened:
 
 async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, doors: Doors) -> None:
     health, relay, counts, stopping = Health(), Relay(), Counts(), trio.Event()
-    notifier = Notifier(config.environment)
-    crash = crash_at(config.crash_at)
+    notifier, crash = Notifier(config.environment), crash_at(config.crash_at)
     store = Store(config.database, crash=crash)
     store.committed, store.ended = relay.announce, health.batch_ended
     door = doors.member.path
@@ -133,6 +132,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
         relay=relay,
         call=own,
         environment=given,
+        folder=tools.folders.of,
         crash=crash,
     )
     server = _server(config, secrets[0], live, dispatcher, call, launches)

@@ -24,7 +24,8 @@ from providers import launcher, profiles
 from providers.tmux.provider import Tmux
 from providers.tmux.server import scope
 from supervisor.checks import Checks
-from supervisor.desk import Means
+from supervisor.folders import Folders
+from supervisor.means import Means
 from supervisor.workspaces import Workspaces, plan
 from supervisor.worktrees import Worktrees
 
@@ -69,6 +70,7 @@ def means(folder: Path, own: Mapping[str, str], *, socket: Path, crash: Crash, c
         launcher=lambda launch_id: (*words, str(quickest(source, compiled)), str(socket), launch_id),
         profiles=profiles.PROFILES,
         home=own.get("HOME") or str(Path.home()),
+        folders=Folders(_data(own) / "sessions" / _own(folder)),
         crash=crash,
         worktrees=Worktrees(workspaces, _worktrees(own), crash),
         checks=Checks(

@@ -7,7 +7,8 @@ from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEf
 from client.protocol.event import WaitForEvent
 from providers.port import Handle, Unreachable
 from supervisor.decide import Control
-from supervisor.desk import HANDSHAKE_SECONDS, Desk, handle_of, lasting
+from supervisor.desk import HANDSHAKE_SECONDS, Desk, lasting
+from supervisor.means import end, handle_of
 from supervisor.telling import tell
 
 
@@ -48,10 +49,11 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
         await desk.settle(effect, Certainty.UNKNOWN, handle.detail)
         return
     if handle is None:
+        await desk.means.folders.drop(effect.session_id)
         await desk.settle(effect, Certainty.APPLIED, "it has no process")
         return
     desk.stopping.add(effect.session_id)
-    stopped = await desk.means.provider.stop(handle)
+    stopped = await end(desk.means, handle, effect.session_id)
     desk.means.crash(Boundary.STOP_DONE)
     if isinstance(stopped, Unreachable):
         await desk.settle(effect, Certainty.UNKNOWN, stopped.detail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 
@@ -78,3 +79,40 @@ def test_killed_before_enter_the_keys_before_it_are_pressed_once(field: Field, p
     assert read_back(field, "submitted") == "submitted"
     (text,) = took(folder)
     assert text.endswith("--reason TEXTx")
+
+
+SEEDED = r"""
+env = { MEMBER_TRUSTS = "{session}/of/agent.json" }
+[files]
+"of/agent.json" = '{"trusted": "{cwd}", "{other}": 1}'
+"""
+
+
+def test_what_the_profile_has_for_the_program_is_there_before_it_asks(field: Field) -> None:
+    """In the session's own folder, which is private, and gone with the session."""
+    folder = field.talker(works=WORK, asks=[f"{TRUST} -> 1"], dialogs=[TRUSTS], profile=SEEDED)
+    field.start()
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    assert read_back(field, "submitted") == "submitted"
+    assert pressed(folder) == ""
+    (made,) = field.home.temporary.glob("data/firm/sessions/*/*/of/agent.json")
+    (cwd,) = [e["cwd"] for e in field.ask("effect", "list")["items"] if e["kind"] == "launch"]
+    assert json.loads(made.read_text()) == {"trusted": cwd, "{other}": 1}
+    own = made.parents[1]
+    assert (own.stat().st_mode & 0o777, made.stat().st_mode & 0o777) == (0o700, 0o600)
+    assert field.call("close", "kiwi").returncode == 0
+    assert not own.exists()
+
+
+def test_a_program_whose_files_cannot_be_written_is_not_started_and_says_why(field: Field) -> None:
+    (data := field.home.temporary / "data" / "firm").mkdir(parents=True)
+    (data / "sessions").write_text("in the way")
+    folder = field.talker(works=WORK, profile=SEEDED)
+    field.start()
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    while not (found := [e for e in field.ask("effect", "list")["items"] if e["state"] == "settled"]):
+        field.wait(f"seq>{field.firm('event', 'list', '--limit', '1')['seq']}")
+    assert found[0]["certainty"] == "not_applied"
+    assert found[0]["readback"].startswith("files of its profile cannot be written: ")
+    assert "Not a directory" in found[0]["readback"]
+    assert took(folder) == []

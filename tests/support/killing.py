@@ -171,7 +171,7 @@ def play(field: Field, boundary: Boundary, victim: Victim, begun: Callable[[], N
     dies = victim is Victim.DAEMON or in_apart
     crash = f"{boundary}:{1 if in_apart else scene.nth}{'' if dies else ':stop'}"
     later = in_apart or boundary in _COMMITS
-    folder = field.talker(quiet=20, settle=0.3, steers=True)
+    folder = field.talker(quiet=20, settle=0.3, profile="steers = true")
     daemon = field.start(**({} if later else {"FIRM_CRASH_AT": crash}))
     assert field.call("up", "team.toml", "--detach").returncode == 0
     (session,) = field.until_live()

@@ -91,9 +91,9 @@ class Field:
         *,
         works: str = "",
         swallowed: int = 0,
-        steers: bool = False,
         asks: Sequence[str] = (),
         keeps: str = "",
+        profile: str = "",
         **typing: object,
     ) -> Path:
         """A team file with one member that takes text, and the profile for it; the folder in which it says what it
@@ -109,7 +109,7 @@ class Field:
         argv = ["{python}", "-I", "-S", "-c", program, str(folder), str(swallowed), "> "]
         rows = [
             f"argv = {json.dumps(argv)}",
-            f"steers = {json.dumps(steers)}",
+            profile,
             "[typing]",
             *(f"{key} = {_toml(value)}" for key, value in says.items()),
         ]

@@ -44,13 +44,16 @@ while True:
 #: took to ``took``, a line each; then it runs the program ``does`` that stands there, if one does, as an agent runs
 #: commands. The second word is how many Enters it swallows, the third what its composer shows before a line. For each
 #: line ``TEXT -> KEY`` of the file ``asks`` it begins with a dialog that this key ends; what is pressed there it writes
-#: to ``pressed``.
+#: to ``pressed``. It asks nothing in a folder that the JSON file of its environment's MEMBER_TRUSTS has among its
+#: values.
 MEMBER = """
-import os, subprocess, sys, termios, tty
+import json, os, subprocess, sys, termios, tty
 tty.setraw(0)
 folder, swallow, prompt = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
 with open(folder + "/ran", "a") as log: log.write(os.environ.get("FIRM_LAUNCH_ID", "-") + f" {os.getpid()}\\n")
-for row in open(folder + "/asks").read().splitlines() if os.path.exists(folder + "/asks") else []:
+trusts = json.load(open(os.environ["MEMBER_TRUSTS"])) if "MEMBER_TRUSTS" in os.environ else {}
+asks = os.path.exists(folder + "/asks") and os.getcwd() not in trusts.values()
+for row in open(folder + "/asks").read().splitlines() if asks else []:
     text, key = row.rsplit(" -> ", 1)
     os.write(1, b"\\x1b[2J\\x1b[H" + text.replace("|", "\\r\\n").encode() + b"\\r\\n")
     pressed = b""
