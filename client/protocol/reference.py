@@ -14,6 +14,7 @@ from client.protocol.shape import Shape, shapes
 COMMAND_LINE = {
     "ANSWER_LOST": ("The answer could not be written; what was asked for is done.", 1),
     "CONFIRMATION_REQUIRED": ("The file says otherwise than the node; nothing was changed without a yes.", 1),
+    "INTERRUPTED": ("It was interrupted; what was done until then stays.", 130),
     "NODE_DAEMON_UNAVAILABLE": ("No daemon answers. `firm node start` lifts it.", 4),
     "NO_LOG": ("There is no log to show, or no program to show it with.", 1),
     "UNITS_UNCHANGED": ("The systemd units could not be installed or removed.", 1),
