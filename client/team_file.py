@@ -222,7 +222,8 @@ class _Reader:
         several, fields = TABLES[name]
         if not isinstance(row, dict):
             shown = f"[[{name}]]" if several else f"[{name}]"
-            raise Wrong(self.path, 1, name, f"write a table {shown}")
+            needs = " and ".join(field.name for field in fields if field.required)
+            raise Wrong(self.path, 1, name, f"write a table {shown} with {needs}")
         known = {field.name: field for field in fields}
         for key in row:
             if key not in known:

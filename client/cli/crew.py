@@ -84,13 +84,6 @@ class Node:
             cursor = page["next"]
         return found
 
-    def run(self, wanted: str) -> Any:
-        """The run that is named by its id or its team's name, or the only one that goes on. Raises ``Usage``."""
-        fits = self.runs(wanted)
-        if len(fits) == 1:
-            return fits[0]
-        raise Usage("which run is not clear", f"say which: {self.named(fits)}")
-
     def runs(self, wanted: str = "") -> list[Any]:
         """The runs that go on, or those of them that the id or the team's name fits; one at least, or ``Usage``."""
         teams = self._teams()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from client.cli import differing
-from client.cli.arguments import Usage
+from client.cli.arguments import Usage, listing
 from client.cli.crew import Asked, Node, Refused, make, same_key, settle
 from client.cli.members_of import Members
 from client.cli.works_of import Works
@@ -25,7 +25,7 @@ class Raising:
 
     def __init__(self, node: Node, file: TeamFile, folder: str, tell: Callable[[str], None]) -> None:
         self._node = node
-        self._file = file
+        self.file = file
         self._project = os.path.realpath(os.path.join(folder, file.project))
         self._tell = tell
         self._members = Members(node, file, tell)
@@ -65,8 +65,8 @@ class Raising:
     def kept(self) -> list[str]:
         """What stays as it is although the file says otherwise, or nothing; each with what changes it."""
         found = [*self._members.kept(), *(self._works.kept() if self.run is not None else ())]
-        if self.run is not None and self.run["objective"] != self._file.objective:
-            words = differing.texts(self.run["objective"], self._file.objective)
+        if self.run is not None and self.run["objective"] != self.file.objective:
+            words = differing.texts(self.run["objective"], self.file.objective)
             found = [f"team: objective {words}: run {self.run['id']} keeps its own, the next one has it", *found]
         return found
 
@@ -75,14 +75,14 @@ class Raising:
         self._members.make()
         self.team = self._raise_team()
         self._members.join(self.team["id"])
-        if self._file.host == ME:  # it changes Works as their Host; another has them as they were changed before it
+        if self.file.host == ME:  # it changes Works as their Host; another has them as they were changed before it
             self._hand_over()
         self._go()
-        if not (self._file.ends and _ends(self.run)):
+        if not (self.file.ends and _ends(self.run)):
             self._members.take_places(self.run["id"])
             self._members.look_at_run(self.run["id"])
             self._works.make(self.run["id"])
-            if self._file.ends:  # now that all Works are there, so that the last of them is the last
+            if self.file.ends:  # now that all Works are there, so that the last of them is the last
                 self.run = _told_to_end(self._node, self.run)
         self._hand_over()
         for what in self.differences:
@@ -92,46 +92,46 @@ class Raising:
 
     def _of_team(self) -> Iterator[str]:
         if self.team is not None:
-            if self.team["description"] != self._file.description:
-                yield f"team: description {differing.texts(self.team['description'], self._file.description)}"
-            if self._members.host != self._file.host:
-                yield f"team: host {self._members.host} → {self._file.host}"
-        if self.run is not None and self.run["completing"] and not self._file.ends:
+            if self.team["description"] != self.file.description:
+                yield f"team: description {differing.texts(self.team['description'], self.file.description)}"
+            if self._members.host != self.file.host:
+                yield f"team: host {self._members.host} → {self.file.host}"
+        if self.run is not None and self.run["completing"] and not self.file.ends:
             yield "team: when_done end → stay"
 
     def _find_team(self) -> Any:
-        same = [each for each in self._node.every("team.list") if each["name"] == self._file.name]
+        same = [each for each in self._node.every("team.list") if each["name"] == self.file.name]
         fits = [each for each in same if each["state"] != "trashed"]
         self._namesakes = len(same)
         if len(fits) > 1:
             ids = " or ".join(each["id"] for each in fits)
-            raise Usage(f"several teams are called {self._file.name!r}", f"rename all but one: {ids}")
+            raise Usage(f"several teams are called {self.file.name!r}", f"rename all but one: {ids}")
         if not fits:
             return None
         roots = {project["id"]: project["root"] for project in self._node.every("project.list")}
         if (root := roots.get(fits[0]["project_id"])) != self._project:
             lifted_by = f"name this team otherwise, or set team.project to {root}"
-            raise Usage(f"the team {self._file.name!r} works in {root}, not in {self._project}", lifted_by)
+            raise Usage(f"the team {self.file.name!r} works in {root}, not in {self._project}", lifted_by)
         return fits[0]
 
     def _raise_team(self) -> Any:
         team = self._find_team()
         if team is None:
             body = {
-                "name": self._file.name,
-                "host_agent_id": self._members.agents[self._file.host]["id"],
+                "name": self.file.name,
+                "host_agent_id": self._members.agents[self.file.host]["id"],
                 "project": self._project,
-                "description": self._file.description,
+                "description": self.file.description,
             }
             team = make(self._node, "team.create", body, self._namesakes, self._read)
-            self._tell(f"team {self._file.name} in {self._project}")
+            self._tell(f"team {self.file.name} in {self._project}")
         named = {"team_id": team["id"]}
 
         def step(now: Any) -> Asked | None:
             if now["state"] == "inactive":
                 return "team.activate", named
-            told = {**named, "description": self._file.description}
-            return ("team.update", told) if now["description"] != self._file.description else None
+            told = {**named, "description": self.file.description}
+            return ("team.update", told) if now["description"] != self.file.description else None
 
         return settle(self._node, team, step, lambda: self._read(team["id"]))
 
@@ -141,8 +141,8 @@ class Raising:
     def _hand_over(self) -> None:
         """Once it takes part the Host of the file is that of the team."""
         self._members.look_at_team(self.team["id"])
-        while self._members.host != self._file.host:
-            to, team = self._members.agents[self._file.host]["id"], self._read(self.team["id"])
+        while self._members.host != self.file.host:
+            to, team = self._members.agents[self.file.host]["id"], self._read(self.team["id"])
             body = {"team_id": team["id"], "expected_version": team["version"], "to_agent_id": to}
             try:
                 self._node.ask("team.hand-over", same_key("host", body, 0), **body)
@@ -153,34 +153,36 @@ class Raising:
 
     # --- run ---
 
-    def _runs(self, team_id: str) -> tuple[list[Any], int]:
-        """Those that go on, one at most, and how many there ever were: both of one look."""
+    def _runs(self, team_id: str) -> tuple[list[Any], list[Any]]:
+        """Those that go on, one at most, and those that ended: both of one look."""
         runs = self._node.every("team-run.list", team_id=team_id)
         going_on = [run for run in runs if run["state"] in _GOING_ON]
         if len(going_on) > 1:
-            ids = " or ".join(run["id"] for run in going_on)
-            raise Usage(f"several runs of {self._file.name!r} go on", f"end all but one: firm down {ids}")
-        return going_on, len(runs)
+            ends = listing(tuple(f"firm down {run['id']}" for run in going_on))
+            raise Usage(f"several runs of {self.file.name!r} go on", f"end all but one: {ends}")
+        return going_on, [run for run in runs if run["state"] not in _GOING_ON]
 
     def _go(self) -> None:
-        going_on, number = self._runs(self.team["id"])
+        going_on, ended = self._runs(self.team["id"])
+        anew = ""
         if going_on:
             self.run = going_on[0]
         else:
-            body = {"team_id": self.team["id"], "objective": self._file.objective}
-            self.run = self._node.ask("team-run.create", same_key("run", body, number), **body)
+            body = {"team_id": self.team["id"], "objective": self.file.objective}
+            self.run = self._node.ask("team-run.create", same_key("run", body, len(ended)), **body)
+            anew = f", a new one: {ended[-1]['id']} is {ended[-1]['state']}" if ended else ""
         before = self.run
         while (verb := self._moves(self.run)) is not None:
             body = {"team_run_id": self.run["id"], "expected_version": self.run["version"]}
             self.run = self._node.ask(f"team-run.{verb}", same_key(verb, body, 0), **body)
         if self.run is not before:
-            self._tell(f"run {self.run['id']}")
+            self._tell(f"run {self.run['id']}{anew}")
 
     def _moves(self, run: Any) -> str | None:
         """What has to be done to it until it goes on. One that was told to end is told otherwise by a drain alone."""
-        if self._file.ends and _ends(run):
+        if self.file.ends and _ends(run):
             return None
-        if run["completing"] and run["state"] == "running" and not self._file.ends:
+        if run["completing"] and run["state"] == "running" and not self.file.ends:
             return "drain"
         return {"planned": "start", "draining": "resume"}.get(run["state"])
 

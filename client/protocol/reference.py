@@ -23,6 +23,7 @@ COMMAND_LINE = {
         "say yes at a terminal, or with `--yes`",
         1,
     ),
+    "INTERRUPTED": ("It was interrupted; what was done until then stays.", "the same command goes on with it", 130),
     "NODE_DAEMON_UNAVAILABLE": ("No daemon answers.", "`firm node start`", 4),
     "NO_LOG": ("There is no log to show, or no program to show it with.", "start the daemon, or install it", 1),
     "UNITS_UNCHANGED": ("The systemd units could not be installed or removed.", "what systemd says of it", 1),

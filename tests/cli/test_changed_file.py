@@ -6,13 +6,14 @@ Its members are external, so that nothing is started: what is told here is what 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
+from client.cli import crew
 from tests.cli.conftest import somebody
 from tests.cli.shell import Done, Shell, complaints
 
@@ -209,6 +210,16 @@ def test_a_work_that_anybody_may_claim_is_for_some_and_then_given_to_one(team: T
     assert (work["claim_mode"], work["eligible"]) == ("team_claim", [])
 
 
+def test_a_work_that_is_given_already_to_whom_the_file_gives_it_is_not_asked_about(team: Team) -> None:
+    work = team.works()[B]
+    words = ("--expected-version", str(work["version"]), "--membership-id", team.membership("cid"))
+    team.shell.firm("work", "assign", work["id"], *words)
+    team.writes(FILE.replace('key = "b"', 'key = "b"\nassign = "cid@"'))
+    given = team.works()
+    assert team.ups()["not_changed"] == []
+    assert team.works() == given
+
+
 def test_a_work_that_somebody_else_answers_for_is_named_with_what_takes_it_back(team: Team) -> None:
     text = FILE.replace('key = "b"', 'key = "b"\nassign = "bob@"')
     team.writes(text)
@@ -365,6 +376,21 @@ def test_a_new_member_and_a_new_work_are_made_without_a_question(team: Team) -> 
     team.writes(FILE + added)
     team.ups()
     assert set(team.works()) == {A, B, "c"}
+
+
+def test_what_somebody_changes_meanwhile_is_read_again(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And where it was changed to what is asked for, nothing is left to do."""
+    monkeypatch.setenv("FIRM_HOME", str(team.shell.home))
+    node, seen = crew.Node(), team.agent("cid")
+    named = {"agent_member_id": seen["id"]}
+    team.shell.firm("agent", "update", seen["id"], "--expected-version", "1", "--description", "it tests")
+
+    def step(role: str) -> Callable[[Any], crew.Asked | None]:
+        return lambda found: ("agent.update", {**named, "role": role}) if found["role"] != role else None
+
+    after = crew.settle(node, seen, step("tester"), lambda: node.ask("agent.show", **named))
+    assert (after["role"], after["description"], after["version"]) == ("tester", "it tests", 3)
+    assert crew.settle(node, seen, step("tester"), lambda: node.ask("agent.show", **named)) == after
 
 
 def test_two_shells_with_one_changed_file_both_succeed(team: Team) -> None:

@@ -69,6 +69,7 @@ def test_every_exit_status_is_used_by_some_code() -> None:
         3,
         4,
         5,
+        130,  # as every shell has it of an interrupt
     }
 
 
