@@ -12,6 +12,7 @@ from client.protocol.ids import AgentMemberRef
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from daemon.operations import find
+from daemon.waiting import wait
 from store.database import in_thread
 from tests.support import effects, mail, refusals, scene
 from tests.support.node import Exchange, InProcessNode, in_process
@@ -96,7 +97,10 @@ async def test_a_wait_wakes_only_on_commits_of_its_record(node: InProcessNode) -
 
 
 async def test_no_commit_falls_between_looking_and_parking(node: InProcessNode, autojump_clock: MockClock) -> None:
-    """A commit is made, and announced, when the wait has looked and before it parks. Else it would sleep for ever."""
+    """A commit is made, and announced, when the wait has looked and before it parks. Else it would sleep for ever.
+
+    The wait is asked as the daemon asks it, without the dispatcher, which looks too, before it.
+    """
     ann = await scene.agent(node)
     look, done = node.store.look, list[str]()
 
@@ -110,7 +114,8 @@ async def test_no_commit_falls_between_looking_and_parking(node: InProcessNode, 
 
     node.store.look = look_then_commit  # type: ignore[method-assign,assignment]
     began = autojump_clock.current_time()
-    answer = await node.ok(paused(ann))
+    answer = await wait(node.store, node.relay, node.call(), paused(ann))
+    assert isinstance(answer, Waited), answer
     assert (done, answer.timed_out) == (["committed"], False)
     assert autojump_clock.current_time() == began
 
