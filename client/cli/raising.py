@@ -44,7 +44,7 @@ class Raising:
         """Raises ``Usage`` where several members would write into the project's folder: without git there are no
         worktrees. The node is told of the folder, and sees what git says of it now.
         """
-        (first, second) = ([member.name for member in self._file.writers] + ["", ""])[:2]
+        (first, second) = ([member.name for member in self.file.writers] + ["", ""])[:2]
         if second and not self._node.ask("project.add", root=self._project)["git_dir"]:
             lifted_by = f"make it a repository, with git init and a first commit, or leave one of them: {APART}"
             raise Usage(f"{first!r} and {second!r} would write into one folder: {self._project}", lifted_by)
