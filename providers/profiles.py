@@ -13,6 +13,7 @@ import attrs
 
 from client.protocol import codec
 from client.protocol.refusals import Refusal
+from providers.keys import KEYS, NAMED
 from providers.port import Typing
 
 
@@ -106,11 +107,7 @@ def read(name: str, text: str) -> Profile:
     for word in found.argv:
         _names(word, {"python"})
     if found.typing is not None:
-        for each in (found.typing.composer, *found.typing.dialogs):
-            try:
-                re.compile(each)
-            except re.error as error:
-                raise Wrong(f"{each!r} is no regular expression: {error}") from None
+        _look_at(found.typing)
     if found.native is not None:
         _check(found.native)
     return found
@@ -137,3 +134,18 @@ def _names(word: str, known: Collection[str]) -> set[str]:
         can_be = ", ".join(f"{{{name}}}" for name in sorted(known))
         raise Wrong(f"{word!r}: in braces there can be {can_be}; a brace itself is written twice")
     return found
+
+
+def _look_at(typing: Typing) -> None:
+    """Raises ``Wrong``."""
+    for dialog in typing.dialogs:
+        if not dialog.lines:
+            raise Wrong("a dialog without lines would stand on every screen")
+    for each in (typing.composer, *(line for dialog in typing.dialogs for line in dialog.lines)):
+        try:
+            re.compile(each)
+        except re.error as error:
+            raise Wrong(f"{each!r} is no regular expression: {error}") from None
+    for key in (*typing.keys_before_enter, *(key for dialog in typing.dialogs for key in dialog.keys)):
+        if key not in KEYS:
+            raise Wrong(f"{key!r} is no key: write one character, C-a to C-z, or one of {', '.join(NAMED)}")

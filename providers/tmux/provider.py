@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -22,6 +23,10 @@ from providers.tmux.listing import Row, look, look_closely
 from providers.tmux.server import Places, Scope, Server, locked, no_place, open_server
 from providers.together import Together
 
+#: Seconds that a close takes at most, whatever does not answer or does not end; and those of them that are kept for
+#: the server itself, once everything below it was ended.
+CLOSE_SECONDS = 12.0
+_FOR_THE_SERVER = 3.0
 _STATUS_WITHIN = 1.0
 _ASK_AGAIN = 0.02
 _NOT_OPEN = Unreachable(detail="the tmux server of this provider was not opened")
@@ -177,11 +182,12 @@ class Tmux:
         """Also ends what no terminal and no mark leads to: after the server it could not be found any more."""
         if (refused := self._places.make()) is not None:
             return refused
-        with trio.CancelScope(deadline=trio.current_time() + self._patience) as scope:
+        until = trio.current_time() + CLOSE_SECONDS
+        with trio.CancelScope(deadline=min(trio.current_time() + self._patience, until)) as scope:
             try:
                 async with locked(self._places):
-                    scope.deadline = float("inf")  # only the wait for the lock; what follows has bounds of its own
-                    return await _close(self._places)
+                    scope.deadline = math.inf  # only the wait for the lock; what follows keeps to its time by itself
+                    return await _close(self._places, until)
             except OSError as error:
                 return no_place(self._places, error)
         return Unreachable(detail=f"a start of the server in {self._places.folder} has not ended")
@@ -201,14 +207,14 @@ async def _elsewhere(server: Server, handle: Handle) -> bool:
     return not isinstance(seen, Unreachable) and handle.launch_id not in seen
 
 
-async def _close(places: Places) -> Stopped | Unreachable:
+async def _close(places: Places, until: float) -> Stopped | Unreachable:
     server = places.recorded()
     if server is None or not server.lives():
         return Stopped(left=())
-    below = await end_all(lambda: under(server))
+    below = await end_all(lambda: under(server), until=until - _FOR_THE_SERVER)
     if isinstance(below, Unreachable):
         return below  # the server stays: after it, nothing below it could be found
-    left = await end_all(lambda: {server} | under(server))
+    left = await end_all(lambda: {server} | under(server), until=until)
     if isinstance(left, Unreachable):
         return left
     if not server.lives():

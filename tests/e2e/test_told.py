@@ -141,7 +141,7 @@ def test_what_nobody_took_is_unsubmitted_on_the_board_and_for_its_sender(field: 
     idle(field)
     sent = send(field, "which colour?")
     (effect,) = told(field)
-    reason = "unsubmitted: nothing on the screen changed after Enter was pressed 3 times"
+    reason = "unsubmitted: nothing shows that it was taken, after 3 attempts to send it"
     assert (effect["state"], effect["readback"]) == ("recovery_required", reason)
     assert (mail(field, sent)["state"], mail(field, sent)["reason"]) == ("routed", reason)
     (item,) = field.ask("attention", "list")["items"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from providers import profiles
-from providers.port import Typing
+from providers.port import Dialog, Typing
 from providers.profiles import Native, Profile, Wrong, read
 
 WHOLE = r"""
@@ -19,7 +19,12 @@ enters = 2
 settle = 1.5
 quiet = 60
 composer = '>\s*'
-dialogs = ["^Do you trust"]
+keys_before_enter = ["Escape"]
+after_keys = 0.5
+file_above = 900
+[[typing.dialogs]]
+lines = ["^Do you trust", '^> 1\. Yes']
+keys = ["Enter"]
 [native]
 start = ["--session-id", "{native_id}"]
 resume = ["--resume={native_id}"]
@@ -37,7 +42,17 @@ WITH_FILE = RESUMED + 'transcript = "/{native_id}"'
 
 
 def test_a_file_says_everything_that_a_profile_can() -> None:
-    typing = Typing(before_enter=1, enters=2, settle=1.5, quiet=60, composer=r">\s*", dialogs=["^Do you trust"])
+    typing = Typing(
+        before_enter=1,
+        enters=2,
+        keys_before_enter=["Escape"],
+        after_keys=0.5,
+        file_above=900,
+        settle=1.5,
+        quiet=60,
+        composer=r">\s*",
+        dialogs=[Dialog(lines=["^Do you trust", r"^> 1\. Yes"], keys=["Enter"])],
+    )
     whole = Profile(name="agent", argv=["{python}", "-m", "agent"], typing=typing, steers=True, native=NATIVE)
     assert read("agent", WHOLE) == whole
 
@@ -59,7 +74,6 @@ def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
         ('argv = ["a"]\n[typing]\nspeed = 1', "speed"),
         ('argv = ["a"]\n[typing]\nquiet = "long"', "expected a finite number"),
         ('argv = ["a"]\n[typing]\ncomposer = "("', "'(' is no regular expression: "),
-        ('argv = ["a"]\n[typing]\ndialogs = ["["]', "'[' is no regular expression: "),
         ('argv = ["{pythn}"]', "'{pythn}': in braces there can be {python}; a brace itself is written twice"),
         ('argv = ["{python"]', "'{python': "),
         (RESUMED, "required"),
@@ -69,6 +83,10 @@ def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
         (RESUMED + 'transcript = "x/{native_id}"', "native.transcript is no absolute path"),
         (WITH_FILE.replace('resume = ["{native_id}"]', 'resume = ["-c"]'), "native.resume does not name {native_id}"),
         (WITH_FILE.replace('start = ["{native_id}"]', "start = []"), "native.start does not name {native_id}"),
+        ('argv = ["a"]\n[[typing.dialogs]]\nlines = ["["]', "'[' is no regular expression: "),
+        ('argv = ["a"]\n[[typing.dialogs]]\nlines = []', "a dialog without lines would stand on every screen"),
+        ('argv = ["a"]\n[[typing.dialogs]]\nlines = ["x"]\nkeys = ["Return"]', "'Return' is no key: "),
+        ('argv = ["a"]\n[typing]\nkeys_before_enter = [";"]', "';' is no key: "),
     ],
 )
 def test_what_is_no_profile_says_why(text: str, said: str) -> None:

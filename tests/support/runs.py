@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,7 @@ class Field:
         works: str = "",
         swallowed: int = 0,
         steers: bool = False,
+        asks: Sequence[str] = (),
         keeps: str = "",
         **typing: object,
     ) -> Path:
@@ -82,6 +83,8 @@ class Field:
         """
         folder = self.home.temporary / f"{name}-told"
         folder.mkdir()
+        if asks:
+            (folder / "asks").write_text("\n".join(asks))
         says = {"before_enter": 0.1, "settle": 0.5, "quiet": 1.0, "composer": r">\s*", **typing}
         program = KEEPER if keeps else MEMBER
         argv = ["{python}", "-I", "-S", "-c", program, str(folder), str(swallowed), "> "]
@@ -89,7 +92,7 @@ class Field:
             f"argv = {json.dumps(argv)}",
             f"steers = {json.dumps(steers)}",
             "[typing]",
-            *(f"{key} = {json.dumps(value)}" for key, value in says.items()),
+            *(f"{key} = {_toml(value)}" for key, value in says.items()),
         ]
         if keeps:
             words = ["[native]", 'start = ["--session-id", "{native_id}"]', 'resume = ["--resume", "{native_id}"]']
@@ -151,6 +154,14 @@ class Field:
             return int(json.loads((self.home.run / "tmux" / "server.json").read_bytes())["pid"])
         except FileNotFoundError:
             return None
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
 
 
 def marked(home: Path) -> list[int]:

@@ -42,11 +42,20 @@ while True:
 
 #: A member with a composer: what it took it writes to the file ``took`` of a folder, a line each, and then it runs the
 #: program ``does`` that stands there, if one does, as an agent runs commands. The second word is how many Enters it
-#: swallows, the third what its composer shows before a line.
+#: swallows, the third what its composer shows before a line. For each line ``TEXT -> KEY`` of the file ``asks`` there
+#: it begins with a dialog that this key ends; what is pressed there it writes to ``pressed``.
 MEMBER = """
 import os, subprocess, sys, termios, tty
 tty.setraw(0)
 folder, swallow, prompt = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
+for row in open(folder + "/asks").read().splitlines() if os.path.exists(folder + "/asks") else []:
+    text, key = row.rsplit(" -> ", 1)
+    os.write(1, b"\\x1b[2J\\x1b[H" + text.replace("|", "\\r\\n").encode() + b"\\r\\n")
+    pressed = b""
+    while pressed != key.encode():
+        pressed = os.read(0, 1)
+        with open(folder + "/pressed", "ab") as log: log.write(pressed)
+    os.write(1, b"\\x1b[2J\\x1b[H")
 line = b""
 os.write(1, b"\\x1b[?2004hready\\r\\n" + prompt)
 while True:

@@ -15,6 +15,10 @@ from client.cli import say
 from client.cli.arguments import JSON, Field
 from client.cli.crew import Node, guarded
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from client.cli.raising import Raising
+
 FIELDS: tuple[Field, ...] = (
     ("file", "--file", "str", False, "team.toml", None, False, "file", "the team file"),
     ("detach", "--detach", "switch", False, None, None, False, "", "return at once; the run goes on"),
@@ -73,35 +77,42 @@ def _daemon(*, as_json: bool) -> int:
 
 
 def _up(wanted: Any, folder: str, given: dict[str, object], *, as_json: bool) -> int:
+    from client.cli.eyes.sheet import counted
     from client.cli.following import End, follow, outcome
     from client.cli.raising import Raising
 
     node = Node()
     raising = Raising(node, wanted, folder, lambda text: None if as_json else say.out(f"  {text}"))
+    raising.apart()
     raising.look()
-    if raising.differences and not _agreed(raising.differences, given, as_json=as_json):
+    if raising.differences and not _agreed(raising, given, as_json=as_json):
         lifted_by = f"look at them, then: firm up {shlex.quote(str(given.get('file', 'team.toml')))} --yes"
-        meaning = f"The file asks for {len(raising.differences)} changes: {'; '.join(raising.differences)}."
-        return say.declined("CONFIRMATION_REQUIRED", wanted.name, meaning, lifted_by, as_json=as_json)
-    raising.apply()
+        kept = raising.kept()
+        also = f" Not changed by it: {'; '.join(kept)}." if kept else ""
+        meaning = f"The file asks for {counted(len(raising.differences), 'change')}: {'; '.join(raising.differences)}."
+        return say.declined("CONFIRMATION_REQUIRED", wanted.name, meaning + also, lifted_by, as_json=as_json)
     raising.raise_all()
-    run_id = raising.run["id"]
+    run_id, kept = raising.run["id"], raising.kept()
+    if not as_json:
+        for what in kept:
+            say.out(f"  not changed: {what}")
     if given.get("detach"):
         text = f"Run {run_id} of {wanted.name} goes on. Look: firm board, firm ps. End it: firm down {run_id}"
-        say.out(
-            say.dumps({"run": run_id, "works": {k: w["id"] for k, w in raising.works.items()}}) if as_json else text
-        )
+        works = {key: work["id"] for key, work in raising.works.items()}
+        say.out(say.dumps({"run": run_id, "works": works, "not_changed": kept}) if as_json else text)
         return 0
     follow(node, run_id, quiet=as_json)
     return outcome(node, run_id, End.of(node, run_id) if wanted.ends else None, as_json=as_json)
 
 
-def _agreed(differences: list[str], given: dict[str, object], *, as_json: bool) -> bool:
+def _agreed(raising: Raising, given: dict[str, object], *, as_json: bool) -> bool:
     if given.get("yes"):
         return True
     if as_json or not sys.stdin.isatty() or not sys.stdout.isatty():
         return False
     say.out("The file asks for these changes:")
-    for what in differences:
+    for what in raising.differences:
         say.out(f"  {what}")
+    for what in raising.kept():
+        say.out(f"  not changed: {what}")
     return input("Make them? [y/N] ").strip().lower() in {"y", "yes"}
