@@ -73,7 +73,8 @@ def test_a_file_says_everything_that_a_profile_can() -> None:
 def test_places_are_put_in_and_other_braces_stay() -> None:
     cwd = 'a "b"\\ü'
     words = ["{python}", "{cwd}{session}", "{x} {}", "{{cwd}}", "{"]
-    files = dict.fromkeys(("a.json", "a.toml", "a.txt"), '{"at": "{cwd}"}')
+    names: list[str] = ["a.json", "a.toml", "a.txt"]
+    files = dict.fromkeys(names, '{"at": "{cwd}"}')
     of = Profile(name="agent", argv=words, env={"A": "{cwd}"}, files=files)
     place = Place(cwd, "/own")
     assert place.words(of) == [sys.executable, f"{cwd}/own", "{x} {}", f"{{{cwd}}}", "{"]
