@@ -89,9 +89,12 @@ class Seen:
 
 @attrs.frozen(kw_only=True)
 class Stopped:
-    """What was proven after a stop. ``left`` are the pids below this provider that were still there at the end."""
+    """What was proven after a stop. ``left`` are the pids below this provider that were still there at the end.
+    ``grouped``: it had a control group of its own, of which the kernel says that nothing is in it any more.
+    """
 
     left: tuple[int, ...]
+    grouped: bool = attrs.field(default=False, repr=False)
 
 
 class Taken(enum.StrEnum):

@@ -61,7 +61,8 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
         pids = ", ".join(str(pid) for pid in stopped.left)
         await desk.settle(effect, Certainty.NOT_APPLIED, f"still there: {pids}")
     else:
-        await desk.settle(effect, Certainty.APPLIED, "nothing of it is left below our server")
+        proof = "its control group is empty, and " if stopped.grouped else ""
+        await desk.settle(effect, Certainty.APPLIED, f"{proof}nothing of it is left below our server")
 
 
 async def _process_of(desk: Desk, launch: RuntimeEffect | None) -> Handle | Unreachable | None:

@@ -20,13 +20,27 @@ from client.team_file import APART, ME, TeamFile
 _GOING_ON = ("planned", "running", "draining")
 
 
+def apart(node: Node, file: TeamFile, folder: str) -> None:
+    """Raises ``Usage`` where several members would write into the project's folder: without git there are no worktrees.
+    The node is told of the folder, and sees what git says of it now.
+    """
+    first, second = [*(member.name for member in file.writers), "", ""][:2]
+    if second and not node.ask("project.add", root=_project(file, folder))["git_dir"]:
+        lifted_by = f"make it a repository, with git init and a first commit, or leave one of them: {APART}"
+        raise Usage(f"{first!r} and {second!r} would write into one folder: {_project(file, folder)}", lifted_by)
+
+
+def _project(file: TeamFile, folder: str) -> str:
+    return os.path.realpath(os.path.join(folder, file.project))
+
+
 class Raising:
     """``differences`` are what the file says otherwise than the node; ``raise_all`` makes the node as the file says."""
 
     def __init__(self, node: Node, file: TeamFile, folder: str, tell: Callable[[str], None]) -> None:
         self._node = node
         self.file = file
-        self._project = os.path.realpath(os.path.join(folder, file.project))
+        self._project = _project(file, folder)
         self._tell = tell
         self._members = Members(node, file, tell)
         self._works = Works(node, file, self._members, tell)
@@ -39,15 +53,6 @@ class Raising:
     def works(self) -> dict[str, Any]:
         """The Works of the file, by their keys."""
         return self._works.found
-
-    def apart(self) -> None:
-        """Raises ``Usage`` where several members would write into the project's folder: without git there are no
-        worktrees. The node is told of the folder, and sees what git says of it now.
-        """
-        (first, second) = ([member.name for member in self.file.writers] + ["", ""])[:2]
-        if second and not self._node.ask("project.add", root=self._project)["git_dir"]:
-            lifted_by = f"make it a repository, with git init and a first commit, or leave one of them: {APART}"
-            raise Usage(f"{first!r} and {second!r} would write into one folder: {self._project}", lifted_by)
 
     def look(self) -> None:
         """What is there already, and what of it differs. Changes nothing."""

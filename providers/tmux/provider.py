@@ -18,7 +18,7 @@ from providers.ending import end_all
 from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Pane, Seen, Stopped, Typing, Unreachable
 from providers.process import Process, boot_id, over, under
 from providers.screen import last_lines, type_into
-from providers.tmux import alerts, launching
+from providers.tmux import alerts, group, launching
 from providers.tmux.keyboard import PaneKeyboard
 from providers.tmux.listing import Row, look, look_closely
 from providers.tmux.server import Places, Scope, Server, locked, no_place, open_server
@@ -128,6 +128,12 @@ class Tmux:
             left = await launching.end_launch(server, handle.launch_id, first)
         if isinstance(left, Unreachable):
             return left
+        own = server.group / handle.launch_id if lived and server.group is not None else None
+        grouped = own is not None and own.is_dir() and await group.end(own)
+        if grouped and left:  # the kernel was more thorough: look again
+            left = await launching.end_launch(server, handle.launch_id, first)
+            if isinstance(left, Unreachable):
+                return left
         if not lived:
             return Stopped(left=left)  # it took its terminals along
         # That there is no such session is no error here: what counts is what is seen after.
@@ -138,7 +144,7 @@ class Tmux:
         if handle.launch_id in seen:
             return Unreachable(detail=f"tmux still has the terminal of {handle.launch_id}")
         self._writers.pop(handle.launch_id, None)
-        return Stopped(left=left)
+        return Stopped(left=left, grouped=grouped)
 
     async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:
         if self._server is None:

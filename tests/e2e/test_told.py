@@ -25,16 +25,6 @@ def told(field: Field, count: int = 1, *, held: bool = False) -> list[Any]:
         field.wait(f"seq>{seq}")
 
 
-def taken(field: Field) -> Any:  # noqa: ANN401 — whatever the operation answers
-    """The first delivery that was taken, once one was. One before it may be held: nothing was shown yet."""
-    while True:
-        seq = field.firm("event", "list", "--limit", "1")["seq"]
-        found = [e for e in field.ask("effect", "list")["items"] if e["kind"] == "deliver"]
-        if fits := [each for each in found if each["certainty"] == "applied"]:
-            return fits[0]
-        field.wait(f"seq>{seq}")
-
-
 def took(folder: Path) -> list[str]:
     return (folder / "took").read_text().splitlines() if (folder / "took").exists() else []
 
@@ -43,7 +33,7 @@ def test_a_work_is_told_at_the_terminal_with_its_commands(field: Field) -> None:
     folder = field.talker(works=WORK)
     field.start()
     assert field.call("up", "team.toml", "--detach").returncode == 0
-    effect = taken(field)
+    effect = told(field)[0]
     assert (effect["state"], effect["readback"]) == ("settled", "submitted")
     (work,) = field.ask("work", "list")["items"]
     (text,) = took(folder)

@@ -121,13 +121,13 @@ def _daemon(*, as_json: bool) -> int:
 
 
 def _up(wanted: Any, folder: str, given: dict[str, object], *, as_json: bool) -> int:
-    from client.cli.raising import Raising
+    from client.cli.raising import Raising, apart
 
     node = Node()
+    apart(node, wanted, folder)
     raising = Raising(node, wanted, folder, lambda text: None if as_json else say.out(f"  {text}"))
     again = f"firm up {shlex.quote(str(given.get('file', 'team.toml')))}"
     try:
-        raising.apart()
         raising.look()
         if raising.differences and not _agreed(raising, given, as_json=as_json):
             lifted_by = f"look at them, then: {again} --yes"
