@@ -1,18 +1,19 @@
-"""The team file: who is in a team, what a run of it is to do. Read, checked, and described for editors.
+"""The team file: who is in a team, what a run of it is to do. Read and checked.
 
 One table of fields says what may stand where; the reader, its errors and the JSON Schema are all read from it.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 
+from client.protocol.checks import named
+from client.protocol.checks import read as read_check
 from client.protocol.team_run import CYCLES, SOME_CYCLES
 
 #: The Host that is the person at this machine.
@@ -21,18 +22,24 @@ ME = "me"
 
 @attrs.frozen
 class Field:
-    """``kind`` is str, int (a count, from one on) or list (of texts)."""
+    """``kind`` is str, int (a count, from one on) or list (of texts). A list has ``least`` items where it stands, and
+    each is like ``item``.
+    """
 
     name: str
     kind: type
     help: str
     required: bool = False
     choices: tuple[str, ...] = ()
+    least: int = 0
+    item: str = ""
 
 
-#: What one line of text is that says something: the same in JSON Schema.
-_SAYS, _SAYS_IN_ONE_LINE = r"\S", r"^[^\n\r]*[^\s][^\n\r]*$"
-_ONE_LINE = re.compile(_SAYS_IN_ONE_LINE + r"(?!\n)")
+#: What one line of text is that says something, the same in JSON Schema. Without what the node splits lines at.
+SAYS, _BREAKS = r"\S", r"\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+SAYS_IN_ONE_LINE = rf"^[^{_BREAKS}]*[^\s{_BREAKS}][^{_BREAKS}]*$"
+#: What the node takes for a named check.
+_CHECK = rf"^[A-Za-z][A-Za-z0-9._-]{{0,63}}=[^{_BREAKS}]*[^\s{_BREAKS}][^{_BREAKS}]*$"
 _CEILINGS = ("read_only", "workspace_write", "full_access")
 _PRIORITIES = ("low", "normal", "high", "urgent")
 #: Table, whether there may be several, and its fields.
@@ -65,7 +72,12 @@ TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
             Field("role", str, "what it does, such as builder"),
             Field("description", str, "what it is for"),
             Field("model", str, "which model it prefers"),
-            Field("workspace", str, "where it works", choices=("worktree", "shared")),
+            Field(
+                "workspace",
+                str,
+                "where it works; one member at most shares the project's folder, since nothing keeps two apart yet",
+                choices=("worktree", "shared"),
+            ),
             Field("ceiling", str, "the most it may be allowed; recorded, not enforced yet", choices=_CEILINGS),
         ),
     ),
@@ -75,15 +87,28 @@ TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
             Field("key", str, "how other Works of this file name it", required=True),
             Field("title", str, "what is to be done, in one line; no two Works have the same", required=True),
             Field("context", str, "why, and what one needs to know; for the profile command, the program"),
-            Field("criteria", list, "what is looked at before it is accepted, one a line", required=True),
+            Field("criteria", list, "what is looked at before it is accepted, one a line", required=True, least=1),
             Field("needs", list, "keys of the Works that have to be accepted before"),
-            Field("assign", str, "the member that answers for it; without it any member may claim it"),
+            Field("assign", str, "the member that answers for it; it does not stand beside claim"),
+            Field("claim", list, "the members that may claim it; with neither assign nor claim every one may", least=1),
             Field("priority", str, "how urgent", choices=_PRIORITIES),
-            Field("check", list, "what has to pass on what is submitted, each as NAME=COMMAND"),
-            Field("verifier", str, "the member without whose word it is not accepted; neither assign nor the host"),
+            Field(
+                "check",
+                list,
+                "what has to pass on what is submitted, each as NAME=COMMAND or NAME=limit=SECONDS COMMAND",
+                item=_CHECK,
+            ),
+            Field(
+                "verifier",
+                str,
+                "the member without whose word it is not accepted; neither of assign and claim, nor the host",
+            ),
         ),
     ),
 }
+
+#: Of these fields of a table one may be there.
+EITHER: Mapping[str, tuple[str, str]] = {"work": ("assign", "claim")}
 
 
 class Wrong(Exception):
@@ -112,6 +137,7 @@ class Work:
     context: str = ""
     needs: list[str] = attrs.Factory(list)
     assign: str = ""
+    claim: list[str] = attrs.Factory(list)
     priority: str = "normal"
     check: list[str] = attrs.Factory(list)
     verifier: str = ""
@@ -130,6 +156,18 @@ class TeamFile:
     cycles: int
     members: list[Member]
     works: list[Work]
+
+    @property
+    def writers(self) -> list[Member]:
+        """Who may change files where it works. Our own program, as a Host that no Work is assigned to, only looks;
+        ceilings are not enforced yet, so none of them keeps anybody from it.
+        """
+        doers = {work.assign for work in self.works}
+        return [m for m in self.members if m.profile != "command" or m.name != self.host or m.name in doers]
+
+
+#: What lifts it where two members would change the files of one folder.
+APART = "nothing keeps members in one folder apart yet, neither ceilings nor lanes"
 
 
 def read(path: str, text: str) -> TeamFile:
@@ -159,7 +197,7 @@ class _Reader:
         self._unlike("work", "key", [work.key for work in works])
         self._unlike("work", "title", [work.title for work in works], alike=str.casefold)
         self._names(team, members, works)
-        return TeamFile(
+        whole = TeamFile(
             name=team["name"],
             host=team["host"],
             project=team.get("project", "."),
@@ -170,6 +208,17 @@ class _Reader:
             members=members,
             works=self._ordered(works),
         )
+        self._apart(whole)
+        return whole
+
+    def _apart(self, file: TeamFile) -> None:
+        """No two members that may write share the project's folder."""
+        shared = [member for member in file.writers if member.workspace == "shared"]
+        if len(shared) > 1:
+            line = self._line("member", file.members.index(shared[1]), "workspace")
+            pair = f"{shared[0].name!r} and {shared[1].name!r}"
+            what = f'{pair} would write into one folder; give all but one of them workspace = "worktree": {APART}'
+            raise Wrong(self.path, line, "member.workspace", what)
 
     def _rows(self, name: str, found: dict[str, Any]) -> list[Any]:
         rows = found.get(name, [])
@@ -181,7 +230,8 @@ class _Reader:
         several, fields = TABLES[name]
         if not isinstance(row, dict):
             shown = f"[[{name}]]" if several else f"[{name}]"
-            raise Wrong(self.path, 1, name, f"write a table {shown}")
+            needs = " and ".join(field.name for field in fields if field.required)
+            raise Wrong(self.path, 1, name, f"write a table {shown} with {needs}")
         known = {field.name: field for field in fields}
         for key in row:
             if key not in known:
@@ -189,6 +239,10 @@ class _Reader:
                 raise Wrong(self.path, line, f"{name}.{key}", f"no such field; use {_all(known)}")
         for field in fields:
             self._field(name, number, field, row)
+        one, other = EITHER.get(name, ("", ""))
+        if one in row and other in row:
+            line = self._line(name, number, other)
+            raise Wrong(self.path, line, f"{name}.{other}", f"stands beside {one}; take one of them away")
         return row
 
     def _field(self, name: str, number: int, field: Field, row: dict[str, Any]) -> None:
@@ -204,7 +258,7 @@ class _Reader:
             raise Wrong(self.path, line, where, f"is empty: {field.help}")
         if field.choices and value not in field.choices:
             raise Wrong(self.path, line, where, f"use {_all(field.choices)}")
-        if field.required and value == []:
+        if isinstance(value, list) and len(value) < field.least:
             raise Wrong(self.path, line, where, f"is empty: {field.help}")
 
     def _unlike(self, table: str, field: str, values: list[str], alike: Callable[[str], str] = str) -> None:
@@ -216,13 +270,21 @@ class _Reader:
     def _names(self, team: dict[str, Any], members: list[Member], works: list[Work]) -> None:
         """Every name that is used is one that is there."""
         names, keys = [member.name for member in members], [work.key for work in works]
+        if ME in names:
+            line = self._line("member", names.index(ME), "name")
+            raise Wrong(self.path, line, "member.name", f"{ME!r} is the person at this machine; name it otherwise")
         if team["host"] not in {ME, *names}:
             raise Wrong(self.path, self._line("team", 0, "host"), "team.host", f"use {_all([ME, *names])}")
         for number, work in enumerate(works):
             if work.assign and work.assign not in names:
                 line = self._line("work", number, "assign")
                 raise Wrong(self.path, line, "work.assign", f"there is no member {work.assign!r}; use {_all(names)}")
-            if work.verifier and work.verifier not in {*names} - {work.assign, team["host"]}:
+            if unknown := [name for name in work.claim if name not in names]:
+                line = self._line("work", number, "claim")
+                raise Wrong(self.path, line, "work.claim", f"there is no member {unknown[0]!r}; use {_all(names)}")
+            if wrong := _no_checks(work.check):
+                raise Wrong(self.path, self._line("work", number, "check"), "work.check", wrong)
+            if work.verifier and work.verifier not in {*names} - {work.assign, *work.claim, team["host"]}:
                 line = self._line("work", number, "verifier")
                 raise Wrong(self.path, line, "work.verifier", _no_verifier(work, team["host"], names))
             for need in work.needs:
@@ -269,11 +331,14 @@ class _Reader:
         return begin + 1
 
 
-def _of_kind(field: Field, value: object) -> str:
+def _of_kind(field: Field, value: Any) -> str:  # noqa: ANN401 — whatever the file says
     """What to write instead of a value that the field cannot have; empty where it can."""
     if field.kind is list:
-        fits = isinstance(value, list) and all(isinstance(each, str) and _ONE_LINE.match(each) for each in value)
-        return "" if fits else 'write a list of texts, each in one line, as ["one", "two"]'
+        fits = isinstance(value, list) and all(isinstance(each, str) and _like(each) for each in value)
+        if not fits:
+            return 'write a list of texts, each in one line, as ["one", "two"]'
+        unlike = [each for each in value if not _like(each, field.item)]
+        return f"{unlike[0]!r} is not right; it is {field.help}" if unlike else ""
     if field.kind is int:
         least, most = SOME_CYCLES.least or 0, SOME_CYCLES.most or 0
         fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
@@ -281,12 +346,28 @@ def _of_kind(field: Field, value: object) -> str:
     return "" if isinstance(value, str) else "write a text in quotes"
 
 
+def _like(text: str, pattern: str = "") -> bool:
+    """``$`` alone would let a line end pass behind it."""
+    return bool(re.search((pattern or SAYS_IN_ONE_LINE) + r"(?!\n)", text))
+
+
+def _no_checks(lines: list[str]) -> str:
+    """Why these are no named checks, or nothing."""
+    names = [named(line) for line in lines]
+    for name, line in zip(names, lines, strict=True):
+        if names.count(name) > 1:
+            return f"{name!r} names two of them"
+        if isinstance(wrong := read_check(line), str):
+            return f"{name}: {wrong}"
+    return ""
+
+
 def _no_verifier(work: Work, host: str, names: list[str]) -> str:
-    others = [name for name in names if name not in {work.assign, host}]
+    others = [name for name in names if name not in {work.assign, *work.claim, host}]
     use = f"use {_all(others)}" if others else "add a member for it"
     if work.verifier not in names:
         return f"there is no member {work.verifier!r}; {use}"
-    why = "accepts" if work.verifier == host else "does it"
+    why = "accepts" if work.verifier == host else "may do it" if work.verifier in work.claim else "does it"
     return f"{work.verifier!r} {why}, and somebody else verifies; {use}"
 
 
@@ -298,43 +379,3 @@ def _tidy(work: Work) -> Work:
 
 def _all(words: Any) -> str:  # noqa: ANN401 — any iterable of names
     return ", ".join(words)
-
-
-def schema() -> str:
-    """The JSON Schema of a team file, for editors."""
-    properties = {name: _shape(several, fields) for name, (several, fields) in TABLES.items()}
-    whole = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "firm team file",
-        "type": "object",
-        "required": ["team"],
-        "additionalProperties": False,
-        "properties": properties,
-    }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
-
-
-def _shape(several: bool, fields: tuple[Field, ...]) -> dict[str, Any]:  # noqa: FBT001 — read from the table
-    one = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": [field.name for field in fields if field.required],
-        "properties": dict(_properties(fields)),
-    }
-    return {"type": "array", "items": one} if several else one
-
-
-def _properties(fields: tuple[Field, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for field in fields:
-        shape: dict[str, Any] = {"type": "string"}
-        if field.kind is int:
-            shape = {"type": "integer", "minimum": SOME_CYCLES.least, "maximum": SOME_CYCLES.most}
-        elif field.kind is list:
-            shape = {"type": "array", "items": {"type": "string", "pattern": _SAYS_IN_ONE_LINE}}
-            if field.required:
-                shape["minItems"] = 1
-        elif field.required:
-            shape["pattern"] = _SAYS
-        if field.choices:
-            shape["enum"] = list(field.choices)
-        yield field.name, {**shape, "description": field.help}

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
+from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, RuntimeEffect
 from client.protocol.refusals import Code, Refusal
 from client.protocol.workspace import ListWorkspaces, Workspace, WorkspaceList
@@ -21,7 +22,7 @@ from daemon.relay import Relay
 from store import workspace as workspaces
 from store.database import Store
 from store.tx import Tx
-from supervisor.desk import Means
+from supervisor.means import Means
 from supervisor.worktrees import NAMED, Archived
 
 T = TypeVar("T")
@@ -86,12 +87,12 @@ class Archives:
     async def _archive(self, begun: RuntimeEffect, root: str, member_id: str) -> tuple[Certainty, str]:
         assert self.means is not None, "this is served only where there are worktrees"
         assert self.means.worktrees is not None, "this is served only where there are worktrees"
-        self.means.crash("archive-prepared")
+        self.means.crash(Boundary.ARCHIVE_PREPARED)
         place = await self.means.worktrees.place(root=Path(root), cwd=Path(begun.cwd), member_id=member_id)
         if place is None or place.path != Path(begun.cwd):
             return Certainty.NOT_APPLIED, f"{Code.NOT_FOUND.value}: see what there is: firm workspace list"
         done = await self.means.worktrees.archive(place)
-        self.means.crash("archive-done")
+        self.means.crash(Boundary.ARCHIVE_DONE)
         if isinstance(done, Refusal):
             return Certainty.NOT_APPLIED, f"{done.code.value}: {done.lifted_by}"
         return Certainty.APPLIED, _said(done)

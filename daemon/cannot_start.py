@@ -26,6 +26,16 @@ MEANINGS: Mapping[StartCode, str] = {
     StartCode.STORE_UNUSABLE: "The database cannot be opened for writing.",
 }
 
+#: In general, for the reference; a daemon that does not start says it of its own folder.
+LIFTED_BY: Mapping[StartCode, str] = {
+    StartCode.HOME_UNSAFE: "`chmod 700` on the folder and `chmod 600` on its keys, or another FIRM_HOME",
+    StartCode.HOME_UNUSABLE: "free space, or make the folder writable; or another FIRM_HOME",
+    StartCode.NODE_DAEMON_ALREADY_RUNNING: "nothing has to be done: ask that one, or `firm node stop` first",
+    StartCode.SOCKET_PATH_TAKEN: "move away what stands at the path that it names, or choose a shorter FIRM_HOME",
+    StartCode.STORE_NEWER: "the newer firm, or a backup of before: `firm node restore`",
+    StartCode.STORE_UNUSABLE: "restore a backup: `firm node restore`, or mend the disk",
+}
+
 
 class CannotStart(Exception):
     """Ends the process with exit status 1; nothing was changed."""

@@ -13,7 +13,7 @@ from client import paths
 
 @attrs.frozen
 class Config:
-    """``crash_at`` names the boundary at which this daemon kills itself, for tests: NAME or NAME:N-th time."""
+    """``crash_at`` names the boundary at which this process kills itself or stands still, for tests."""
 
     home: Path
     crash_at: str

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import attrs
 import trio
 
 from client.protocol import codec
+from client.protocol.boundary import Boundary, Crash, no_crash
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect
-from client.protocol.ids import EffectId
+from client.protocol.ids import EffectId, SessionId
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
 from daemon.operations import launch
@@ -36,19 +38,16 @@ STARTED_SECONDS = 10.0
 _LOOK, _LOOKS = 0.005, 200
 
 
-def _no_crash(_: str) -> None:
-    """Production never stops at a crash point."""
-
-
 @attrs.frozen(kw_only=True)
 class Launches:
-    """``environment`` is what every process gets; ``call`` makes the daemon's own caller."""
+    """``environment`` is what every process gets, ``folder`` a session's own; ``call`` makes the daemon's caller."""
 
     store: Store
     relay: Relay
     call: Callable[[], Call]
     environment: dict[str, str]
-    crash: Callable[[str], None] = _no_crash  # ends the daemon at a boundary, for tests
+    folder: Callable[[SessionId], Path]
+    crash: Crash = no_crash  # ends the daemon at a boundary, for tests
 
     async def converse(
         self,
@@ -63,7 +62,7 @@ class Launches:
             log.warning("launch refused pid=%d: %s, %s", process.pid, told.code, told.lifted_by)
             put(codec.refusal_frame(0, told))
             return
-        self.crash("launch-admitted")
+        self.crash(Boundary.LAUNCH_ADMITTED)
         put(codec.packb({"hello": {"argv": told.argv, "env": told.env, "cwd": told.cwd}}))
         execs = False
         async for message in heard:
@@ -72,7 +71,7 @@ class Launches:
                 return
             execs = execs or message.get("exec") is True
         if execs and await _became(told.effect):
-            self.crash("launch-proven")
+            self.crash(Boundary.LAUNCH_PROVEN)
             await self._settle(told.effect, Certainty.APPLIED, f"pid={told.effect.pid} runs {told.argv[0]}")
 
     async def _admit(self, process: Process, effect_id: EffectId) -> Told | Refusal:
@@ -82,7 +81,9 @@ class Launches:
         seen = start_ticks_of(process.pid)
         if process.ended or (process.pid, seen) != (effect.pid, effect.start_ticks):
             return _denied("this is not the process that was started for it")
-        return await self.store.write(lambda tx: launch.admit(tx, self.call(), effect.id, self.environment))
+        return await self.store.write(
+            lambda tx: launch.admit(tx, self.call(), effect.id, self.environment, self.folder)
+        )
 
     async def _started(self, effect_id: EffectId) -> RuntimeEffect | None:
         """The launch, once its process is known; None when that does not come."""

@@ -43,7 +43,7 @@ from store import team as teams
 from store.database import StorageFault, Store
 from store.maintenance import Opened, back_up
 from store.tx import Tx
-from supervisor.desk import Means
+from supervisor.means import Means
 
 T = TypeVar("T")
 

@@ -33,7 +33,7 @@ from store import team_run as runs
 from store.database import StorageFault, Store
 from store.tx import Tx, Unreadable
 from supervisor.checks import Checks
-from supervisor.desk import Means
+from supervisor.means import Means
 from supervisor.run import supervise
 
 log = logging.getLogger(__name__)

@@ -23,6 +23,7 @@ import attrs
 import trio
 
 from client.protocol import codec
+from client.protocol.boundary import Boundary, Crash
 from client.protocol.digest import DIGEST
 from client.protocol.hello import PROTOCOL, Hello, Welcome
 from client.protocol.operation import Plane
@@ -105,8 +106,7 @@ def open_store(path: Path) -> Opened:
 
 async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, doors: Doors) -> None:
     health, relay, counts, stopping = Health(), Relay(), Counts(), trio.Event()
-    notifier = Notifier(config.environment)
-    crash = crash_at(config.crash_at)
+    notifier, crash = Notifier(config.environment), crash_at(config.crash_at)
     store = Store(config.database, crash=crash)
     store.committed, store.ended = relay.announce, health.batch_ended
     door = doors.member.path
@@ -132,6 +132,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
         relay=relay,
         call=own,
         environment=given,
+        folder=tools.folders.of,
         crash=crash,
     )
     server = _server(config, secrets[0], live, dispatcher, call, launches)
@@ -287,17 +288,20 @@ def _forget_some(tx: Tx) -> int:
     return maintenance.forget_replies(tx, now=now())
 
 
-def crash_at(named: str) -> Callable[[str], None]:
-    """A function that kills this process at the named boundary, the N-th time it is reached: NAME or NAME:N."""
-    name, _, nth = named.partition(":")
-    left = int(nth) if nth.isdigit() else 1
+def crash_at(named: str) -> Crash:
+    """A function that kills this process at a boundary, the N-th time it is reached: NAME, NAME:N, or NAME:N:stop to
+    stand still there instead. Raises ``ValueError`` for a name that is none.
+    """
+    name, _, how = named.partition(":")
+    nth, _, stands = how.partition(":")
+    wanted, left = Boundary(name) if name else None, int(nth or 1)
 
-    def reach(point: str) -> None:
+    def reach(boundary: Boundary) -> None:
         nonlocal left
-        if point == name:
+        if boundary is wanted:
             left -= 1
             if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), signal.SIGSTOP if stands else signal.SIGKILL)
 
     return reach
 

@@ -11,19 +11,21 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 
 from client import check_logs
 from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import Seat
+from client.protocol.boundary import Crash
 from client.protocol.refusals import Code, Refusal
 from providers import launcher, profiles
 from providers.tmux.provider import Tmux
 from providers.tmux.server import scope
 from supervisor.checks import Checks
-from supervisor.desk import Means
+from supervisor.folders import Folders
+from supervisor.means import Means
 from supervisor.workspaces import Workspaces, plan
 from supervisor.worktrees import Worktrees
 
@@ -51,11 +53,9 @@ def command(firm_bin: str, path: str) -> str:
     return "firm" if found and Path(found).resolve() == Path(firm_bin).resolve() else shlex.quote(firm_bin)
 
 
-def means(
-    folder: Path, own: Mapping[str, str], *, socket: Path, crash: Callable[[str], None], checks: Path | None = None
-) -> Means:
+def means(folder: Path, own: Mapping[str, str], *, socket: Path, crash: Crash, checks: Path | None = None) -> Means:
     """``folder`` holds the tmux server's files; ``socket`` is the door at which a launcher asks what it becomes;
-    ``crash`` ends the process at a named boundary, for tests. ``checks`` tells the checks of a supervisor that runs
+    ``crash`` ends the process at a boundary, for tests. ``checks`` tells the checks of a supervisor that runs
     apart from those of the daemon.
     """
     for wrong in profiles.add(_profiles(own)):
@@ -70,6 +70,7 @@ def means(
         launcher=lambda launch_id: (*words, str(quickest(source, compiled)), str(socket), launch_id),
         profiles=profiles.PROFILES,
         home=own.get("HOME") or str(Path.home()),
+        folders=Folders(_data(own) / "sessions" / _own(folder)),
         crash=crash,
         worktrees=Worktrees(workspaces, _worktrees(own), crash),
         checks=Checks(

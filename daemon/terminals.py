@@ -23,7 +23,7 @@ from store.database import Store
 from store.session import SESSIONS
 from store.team_run import TEAM_RUNS
 from store.tx import Tx
-from supervisor.desk import Means
+from supervisor.means import Means
 
 log = logging.getLogger(__name__)
 

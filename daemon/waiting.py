@@ -13,15 +13,20 @@ from typing import Any
 import attrs
 import trio
 
+from client.protocol.effect import RuntimeEffect
 from client.protocol.event import Event, EventPage, Waited, WaitForEvent, WatchEvents
 from client.protocol.ids import TeamRunId
+from client.protocol.message import MessageDelivery
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
+from client.protocol.session import AgentSession
+from client.protocol.team_run import TeamRun
+from client.protocol.work import Work
 from daemon.call import Call
 from daemon.health import now
 from daemon.kernel import cursor
 from daemon.kernel.predicate import FieldIs, InboxHasMail, Predicate, RunSeqAbove, SeqAbove, VersionAbove, parse
-from daemon.operations import actor, find, inbox
+from daemon.operations import actor, find, inbox, message
 from daemon.operations.event import followed
 from daemon.relay import ALL, Relay
 from store import events, quarantine
@@ -110,6 +115,21 @@ def _events(tx: Tx, topic: str, after: int, *, limit: int, true: bool) -> _Seen:
     return _Seen(true=true, events=found, last=last, unreadable=tx.unreadable)
 
 
+def _sees(tx: Tx, call: Call, record: object) -> bool:
+    """Whether ``show`` would show it to the caller: a wait answers with the events of what it waits for."""
+    match record:
+        case Work():
+            return not isinstance(actor.work(tx, call, record.id), Refusal)
+        case TeamRun():
+            return not isinstance(actor.run(tx, call, record.id), Refusal)
+        case AgentSession() | RuntimeEffect():
+            return not isinstance(actor.run(tx, call, record.team_run_id), Refusal)
+        case MessageDelivery():
+            return not isinstance(message.visible(tx, call, record.message_id), Refusal)
+        case _:
+            return True
+
+
 def _holds(tx: Tx, call: Call, predicate: Predicate) -> bool | Refusal:
     match predicate:
         case SeqAbove(seq):
@@ -121,7 +141,7 @@ def _holds(tx: Tx, call: Call, predicate: Predicate) -> bool | Refusal:
             return inbox.has_mail(tx, call)
         case FieldIs(noun, record_id) | VersionAbove(noun, record_id):
             record = _LOAD[noun](tx, record_id)
-            if record is None:
+            if record is None or not _sees(tx, call, record):
                 return find.not_found(noun, record_id)
             if isinstance(predicate, VersionAbove):
                 return bool(record.version > predicate.version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Callable
 
@@ -17,10 +18,13 @@ _LOOK_WITHIN = 2.0
 _QUIET = 2  # looks in a row that found nothing
 
 
-async def end_all(find: Callable[[], set[Process]], *, grace: float = GRACE) -> tuple[int, ...] | Unreachable:
+async def end_all(
+    find: Callable[[], set[Process]], *, grace: float = GRACE, until: float = math.inf
+) -> tuple[int, ...] | Unreachable:
     """End whatever ``find`` sees, again and again, since what is ended may start something first. Answers with the
     pids that were still there at the end. Reading /proc can wait for a process that hangs in the kernel; then a look
-    is given up, and that nothing is left is not said.
+    is given up, and that nothing is left is not said. ``until`` is on trio's clock: where less time is left than all of
+    that may take, half of it is grace.
 
     What was seen once stays on the list: a child whose parent ended is no longer where it was seen. A look is not one
     instant: what starts another and ends while it goes on leads to neither. So only looks count that began when all
@@ -29,17 +33,19 @@ async def end_all(find: Callable[[], set[Process]], *, grace: float = GRACE) -> 
     known: set[Process] = set()
     asked: set[Process] = set()
     living: set[Process] = set()
-    kill_at = trio.current_time() + grace
+    now = trio.current_time()
+    kill_at = now + min(grace, (until - now) / 2)
+    over_at = min(kill_at + _PATIENCE, until)
     quiet = 0
     while True:
         before, looked = living, False
-        with trio.move_on_after(_LOOK_WITHIN):
+        with trio.move_on_at(min(now + _LOOK_WITHIN, until)):
             known |= await trio.to_thread.run_sync(find, abandon_on_cancel=True)
             looked = True
         living = {each for each in known if each.lives()}
         now = trio.current_time()
         quiet = quiet + 1 if looked and not living and not before else 0
-        if quiet == _QUIET or now >= kill_at + _PATIENCE:
+        if quiet == _QUIET or now >= over_at:
             left = tuple(sorted(each.pid for each in living))
             return left if quiet or left else Unreachable(detail="the processes of this machine could not be read")
         for each in living - asked if now < kill_at else living:

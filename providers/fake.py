@@ -11,7 +11,7 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import attrs
 import trio
 
 from providers.ending import end_all
+from providers.keys import KEYS
 from providers.port import (
     Delivered,
     Exit,
@@ -34,7 +35,7 @@ from providers.port import (
     Why,
 )
 from providers.process import Process, boot_id, in_front, process, shell_in_front, stat, under
-from providers.screen import Step, held, last_lines, type_into
+from providers.screen import Screen, Step, held, last_lines, type_into
 
 _KEEPER = Path(__file__).with_name("fake_keeper.py")
 _PASTE_ON, _PASTE_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
@@ -55,6 +56,7 @@ class _Terminal:
     end: Exit | None = None
     over: trio.Event = attrs.field(factory=trio.Event)
     delivery: tuple[str, Step] = ("", Step.NOTHING)
+    answered: str = ""
     #: Set when something is shown, or the first process has ended; then it is another.
     stirred: trio.Event = attrs.field(factory=trio.Event)
     writer: trio.Lock = attrs.field(factory=trio.Lock)
@@ -87,9 +89,20 @@ class _Keys:
             raw = b"\x1b[200~" + raw + b"\x1b[201~"
         return await self.write(raw)
 
-    async def enter(self) -> Delivered | None:
-        self.terminal.delivery = (self.delivery_id, Step.ENTERED)
-        return await self.write(b"\r")
+    async def steps(self, keys: Sequence[str], step: Step) -> Delivered | None:
+        self.terminal.delivery = (self.delivery_id, step)
+        return await self.press(*keys)
+
+    async def press(self, *keys: str) -> Delivered | None:
+        return await self.write(b"".join(KEYS[key] for key in keys))
+
+    async def answer(self, mark: str, *keys: str) -> Delivered | None:
+        self.terminal.answered = mark
+        return await self.press(*keys)
+
+    async def answered(self) -> str:
+        await trio.lowlevel.checkpoint()
+        return self.terminal.answered
 
     async def step(self) -> Step | Delivered:
         await trio.lowlevel.checkpoint()
@@ -101,10 +114,10 @@ class _Keys:
         self.terminal.delivery = (self.delivery_id, Step.SUBMITTED)
         return None
 
-    async def line(self) -> str | Delivered:
-        """What was printed last, since the end of a line: this knows no cursor."""
-        await trio.lowlevel.checkpoint()
-        return self._gone() or self.terminal.printed.decode("utf-8", "replace").split("\n")[-1]
+    async def screen(self) -> Screen | Delivered:
+        """The cursor stands where was printed last."""
+        shown = await self.look()
+        return Screen(shown, shown[-1]) if isinstance(shown, list) else shown
 
     async def look(self) -> list[str] | Delivered:
         await trio.lowlevel.checkpoint()

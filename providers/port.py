@@ -89,9 +89,12 @@ class Seen:
 
 @attrs.frozen(kw_only=True)
 class Stopped:
-    """What was proven after a stop. ``left`` are the pids below this provider that were still there at the end."""
+    """What was proven after a stop. ``left`` are the pids below this provider that were still there at the end.
+    ``grouped``: it had a control group of its own, of which the kernel says that nothing is in it any more.
+    """
 
     left: tuple[int, ...]
+    grouped: bool = attrs.field(default=False, repr=False)
 
 
 class Taken(enum.StrEnum):
@@ -110,15 +113,28 @@ class Delivered:
 
 
 @attrs.frozen(kw_only=True)
-class Typing:
-    """How a program likes to be typed to. Seconds, and regular expressions."""
+class Dialog:
+    """What stands on a screen while a program waits for a person: each of ``lines`` fits a line of it. ``keys`` answer
+    exactly that; without any a person does.
+    """
 
-    before_enter: float = 0.3
+    lines: list[str]
+    keys: list[str] = attrs.Factory(list)
+
+
+@attrs.frozen(kw_only=True)
+class Typing:
+    """How a program likes to be typed to. Seconds, regular expressions, and keys by the names of ``keys.py``."""
+
+    before_enter: float = 0.3  # after a text, and between two Enters
     enters: int = 1
+    keys_before_enter: list[str] = attrs.Factory(list)  # once for each text: they may cancel what is under way
+    after_keys: float = 0.6  # after those, and after each key that answers a dialog
+    file_above: int = 40_000  # bytes of a text; a longer one is a file, and what is typed names it
     settle: float = 2.0  # in which the screen has to change after Enter
     quiet: float = 30.0  # without output after which it waits for the next text
     composer: str = ""  # the whole line of the cursor while nobody has typed anything; empty: not known
-    dialogs: list[str] = attrs.Factory(list)  # a line that stands on the screen while it waits for a person
+    dialogs: list[Dialog] = attrs.Factory(list)
 
 
 class Provider(Protocol):

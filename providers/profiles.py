@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import string
+import sys
 import tomllib
 from collections.abc import Collection
 from pathlib import Path
@@ -15,6 +17,7 @@ from client.protocol import codec
 from client.protocol.refusals import Refusal
 from client.protocol.session import Heard
 from providers import records
+from providers.keys import KEYS, NAMED
 from providers.port import Typing
 from providers.records import Rule
 
@@ -59,10 +62,14 @@ class Hooks:
 
 @attrs.frozen(kw_only=True)
 class Profile:
-    """``{python}`` in ``argv`` is the interpreter of this build."""
+    """In ``argv`` and the values of ``env`` and ``files``, ``{python}`` is the interpreter of this build, ``{cwd}`` is
+    where the member works, and ``{session}`` its session's own folder, in which the ``files`` are before it is started.
+    """
 
     name: str
     argv: list[str]
+    env: dict[str, str] = attrs.Factory(dict)
+    files: dict[str, str] = attrs.Factory(dict)  # by path below {session}
     typing: Typing | None = None  # how it is typed to; a program that takes no text has none
     steers: bool = False  # it takes a text also while it works
     native: Native | None = None  # how it is resumed; a program without it begins anew each time
@@ -93,6 +100,34 @@ def keeps(name: str) -> bool:
     """Whether members of this profile keep a conversation beyond their process."""
     found = PROFILES.get(name)
     return found is not None and found.native is not None
+
+
+@attrs.frozen
+class Place:
+    """Where a program is started."""
+
+    cwd: str
+    session: str
+
+    def words(self, of: Profile) -> list[str]:
+        return [self._filled(word) for word in of.argv]
+
+    def env(self, of: Profile) -> dict[str, str]:
+        return {name: self._filled(value) for name, value in of.env.items()}
+
+    def files(self, of: Profile) -> dict[str, str]:
+        """In JSON and TOML a place stands in a string, in which quotes and backslashes are written otherwise."""
+        return {name: self._filled(text, quoted=name.endswith((".json", ".toml"))) for name, text in of.files.items()}
+
+    def _filled(self, text: str, *, quoted: bool = False) -> str:
+        """Other braces stand for themselves."""
+        known = {"python": sys.executable, "cwd": self.cwd, "session": self.session}
+
+        def put(found: re.Match[str]) -> str:
+            value = known[found[1]]
+            return json.dumps(value, ensure_ascii=False)[1:-1] if quoted else value
+
+        return re.sub(r"\{(python|cwd|session)\}", put, text)
 
 
 def meaning(name: str, event: str) -> Heard | None:
@@ -129,19 +164,24 @@ def read(name: str, text: str) -> Profile:
         raise Wrong(found.lifted_by)
     if not found.argv:
         raise Wrong("argv names no program")
-    for word in found.argv:
-        _names(word, {"python"})
+    _names_right(found)
     if found.typing is not None:
-        for each in (found.typing.composer, *found.typing.dialogs):
-            try:
-                re.compile(each)
-            except re.error as error:
-                raise Wrong(f"{each!r} is no regular expression: {error}") from None
+        _look_at(found.typing)
     if found.native is not None:
         _check(found.native)
     _check_hooks(found.hooks)
     _check_records(found)
     return found
+
+
+def _names_right(found: Profile) -> None:
+    """Raises ``Wrong``."""
+    for variable in found.env:
+        if not re.fullmatch(r"(?!FIRM_)[A-Za-z_][A-Za-z0-9_]*", variable):
+            raise Wrong(f"{variable!r} is no variable that a profile sets; those of FIRM_ are set by each launch")
+    for file in found.files:
+        if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", file) or {".", "..", "told"} & set(file.split("/")):
+            raise Wrong(f"{file!r} is no path below the session's own folder")
 
 
 def _check_records(profile: Profile) -> None:
@@ -184,3 +224,18 @@ def _names(word: str, known: Collection[str]) -> set[str]:
         can_be = ", ".join(f"{{{name}}}" for name in sorted(known))
         raise Wrong(f"{word!r}: in braces there can be {can_be}; a brace itself is written twice")
     return found
+
+
+def _look_at(typing: Typing) -> None:
+    """Raises ``Wrong``."""
+    for dialog in typing.dialogs:
+        if not dialog.lines:
+            raise Wrong("a dialog without lines would stand on every screen")
+    for each in (typing.composer, *(line for dialog in typing.dialogs for line in dialog.lines)):
+        try:
+            re.compile(each)
+        except re.error as error:
+            raise Wrong(f"{each!r} is no regular expression: {error}") from None
+    for key in (*typing.keys_before_enter, *(key for dialog in typing.dialogs for key in dialog.keys)):
+        if key not in KEYS:
+            raise Wrong(f"{key!r} is no key: write one character, C-a to C-z, or one of {', '.join(NAMED)}")

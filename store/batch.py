@@ -22,6 +22,7 @@ from typing import Any, Final
 import apsw
 import attrs
 
+from client.protocol.boundary import Boundary, Crash
 from client.protocol.refusals import Code, Refusal
 from store import faults
 from store.sql import sql
@@ -62,7 +63,7 @@ class _Lost(Exception):
 class Writer:
     """The one connection that writes. Used by one thread at a time."""
 
-    def __init__(self, connection: apsw.Connection, crash: Callable[[str], None]) -> None:
+    def __init__(self, connection: apsw.Connection, crash: Crash) -> None:
         self._connection = connection
         self._crash = crash
         self._control = connection.execute
@@ -136,13 +137,13 @@ class Writer:
         return True
 
     def _keep(self, units: Sequence[Unit]) -> None:
-        self._crash("before-commit")
+        self._crash(Boundary.BEFORE_COMMIT)
         try:
             self._commit()
         except faults.STORAGE as error:
             self._failed(units, error)
             return
-        self._crash("after-commit")
+        self._crash(Boundary.AFTER_COMMIT)
         self.seq = max([self.seq, *(unit.seq for unit in units)])
 
     def _run(self, unit: Unit) -> None:
@@ -156,7 +157,7 @@ class Writer:
             outcome = error
         if not self._connection.in_transaction:
             raise _Lost
-        self._crash("after-unit")
+        self._crash(Boundary.AFTER_UNIT)
         if isinstance(outcome, (Refusal, BaseException)):
             self._control("ROLLBACK TO unit")
             unit.end(outcome)

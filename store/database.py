@@ -19,6 +19,7 @@ import apsw
 import outcome as trio_outcome
 import trio
 
+from client.protocol.boundary import Crash, no_crash
 from client.protocol.refusals import Code, Refusal
 from store import faults
 from store.batch import Unit, Writer
@@ -66,10 +67,6 @@ async def in_thread(fn: Callable[..., T], *args: Any, limiter: trio.CapacityLimi
     return await trio.to_thread.run_sync(fn, *args, limiter=limiter)
 
 
-def _no_crash(_: str) -> None:
-    """Production never stops at a crash point."""
-
-
 def _nobody(_: list[str], __: int) -> None:
     """Nobody listens."""
 
@@ -95,7 +92,7 @@ class Store:
         *,
         run: Run = in_thread,
         vfs: str | None = None,
-        crash: Callable[[str], None] = _no_crash,
+        crash: Crash = no_crash,
         quick: float = QUICK,
     ) -> None:
         self.path = path

@@ -6,6 +6,7 @@ import errno
 
 import apsw
 
+from client.protocol.lifting import LIFTED_BY
 from client.protocol.refusals import Code, Refusal
 
 #: Errors of the machine or the file, not of our statements: these become refusals, everything else is a bug.
@@ -18,15 +19,6 @@ STORAGE = (
     apsw.NotADBError,
     apsw.ReadOnlyError,
 )
-
-_LIFTED_BY = {
-    Code.STORE_BUSY: "close the other program that holds node.db open for writing, then ask again",
-    Code.STORE_CORRUPT: "stop the daemon and restore a backup: firm node restore FILE",
-    Code.STORE_FULL: "free space on the disk that holds FIRM_HOME, then ask again",
-    Code.STORE_IO_ERROR: "look at the disk and the kernel log, then ask again; firm node status says when it is over",
-    Code.STORE_READ_ONLY: "make the disk that holds FIRM_HOME writable again, then ask again",
-    Code.OUTCOME_UNKNOWN: "restart the daemon, then ask again with the same key: firm node stop && firm node start",
-}
 
 
 def code_of(error: apsw.Error, system_errno: int = 0) -> Code:
@@ -50,7 +42,7 @@ def code_of_errno(number: int | None) -> Code:
 
 
 def refusal(code: Code) -> Refusal:
-    return Refusal(code=code, about="store", lifted_by=_LIFTED_BY[code])
+    return Refusal(code=code, about="store", lifted_by=LIFTED_BY[code])
 
 
 def never_whole(error: apsw.Error) -> bool:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import apsw
 import attrs
 
+from client.protocol.boundary import Boundary, Crash, no_crash
 from client.protocol.ids import new_id
 from client.protocol.node import BackedUp
 from client.protocol.refusals import Code, Refusal
@@ -210,11 +211,7 @@ class BadBackup(Exception):
     """The file to restore from is not a whole database of ours."""
 
 
-def _nowhere(_: str) -> None:
-    """Production never stops at a crash point."""
-
-
-def restore(path: Path, backup: Path, *, crash: Callable[[str], None] = _nowhere) -> NodeRow:
+def restore(path: Path, backup: Path, *, crash: Crash = no_crash) -> NodeRow:
     """Put ``backup`` in the place of the database at ``path``; no daemon may run. The former one is kept beside it.
 
     The store gets another id and every generation is raised above any ever issued, so that nothing which the
@@ -238,27 +235,27 @@ def restore(path: Path, backup: Path, *, crash: Callable[[str], None] = _nowhere
             _sweep(path)
             raise
         sync_folder(path.parent)
-        crash("restore")
+        crash(Boundary.RESTORE)
         _finish_restore(path, crash)
     return row
 
 
-def _renewed(path: Path, backup: Path, fresh: Path, crash: Callable[[str], None]) -> NodeRow:
+def _renewed(path: Path, backup: Path, fresh: Path, crash: Crash) -> NodeRow:
     """Make ``fresh`` what the database at ``path`` shall be: one file, whole and on the disk."""
     os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     _copy(backup, fresh)
-    crash("restore")
+    crash(Boundary.RESTORE)
     connection = connect(fresh)
     try:
         migrate(connection)
         last = max(_floor_in(connection), _floor_of(path))
         floor = _next_floor(path.with_name("generations.json"), last)
-        crash("restore")
+        crash(Boundary.RESTORE)
         row = in_one(connection, lambda tx: node.renew(tx, floor=floor))
         connection.pragma("journal_mode", "DELETE")  # folds its log into the file, or raises
     finally:
         connection.close()
-    crash("restore")
+    crash(Boundary.RESTORE)
     return row
 
 
@@ -268,7 +265,7 @@ def _sweep(path: Path) -> None:
         left.unlink()
 
 
-def _finish_restore(path: Path, crash: Callable[[str], None] = _nowhere) -> None:
+def _finish_restore(path: Path, crash: Crash = no_crash) -> None:
     """Put a restored database into its place. Its name is a promise: whoever finds it goes on from here.
 
     The former one moves with its log, so that no log is ever read against another file.
@@ -279,10 +276,10 @@ def _finish_restore(path: Path, crash: Callable[[str], None] = _nowhere) -> None
             former = path.with_name(path.name + suffix)
             if former.exists():
                 former.rename(path.with_name(aside + suffix))
-                crash("restore")
+                crash(Boundary.RESTORE)
         sync_folder(path.parent)
         restored.rename(path)
-        crash("restore")
+        crash(Boundary.RESTORE)
         sync_folder(path.parent)
 
 

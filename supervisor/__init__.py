@@ -1,1 +1,1 @@
-"""One team run: see, decide, act, report. Empty until runs are built."""
+"""One team run: see, decide, act, report; each step through the daemon, as any client asks it."""

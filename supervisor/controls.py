@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import trio
 
+from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect, ShowEffect
 from client.protocol.event import WaitForEvent
 from providers.port import Handle, Unreachable
 from supervisor.decide import Control
-from supervisor.desk import HANDSHAKE_SECONDS, Desk, handle_of, lasting
+from supervisor.desk import HANDSHAKE_SECONDS, Desk, lasting
+from supervisor.means import end, handle_of
 from supervisor.telling import concluded, tell
 
 
 async def control(desk: Desk, action: Control) -> None:
     """Do what somebody asked for and settle it with what was read."""
     effect, launch = action.effect, action.launch
-    desk.means.crash(f"{effect.kind.value}-prepared")
+    desk.means.crash(Boundary(f"{effect.kind.value}-prepared"))
     await desk.means.ready()
     if effect.kind is EffectKind.STOP:
         await _stop(desk, effect, launch)
@@ -28,7 +30,7 @@ async def control(desk: Desk, action: Control) -> None:
         await desk.settle(effect, Certainty.NOT_APPLIED, "there is no process")
     else:
         done = await desk.means.provider.interrupt(handle)
-        desk.means.crash("interrupt-done")
+        desk.means.crash(Boundary.INTERRUPT_DONE)
         if isinstance(done, Unreachable):
             await desk.settle(effect, Certainty.UNKNOWN, done.detail)
         else:
@@ -50,19 +52,21 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
         await desk.settle(effect, Certainty.UNKNOWN, handle.detail)
         return
     if handle is None:
+        await desk.means.folders.drop(effect.session_id)
         await desk.settle(effect, Certainty.APPLIED, "it has no process")
         return
     await concluded(desk, effect)
     desk.stopping.add(effect.session_id)
-    stopped = await desk.means.provider.stop(handle)
-    desk.means.crash("stop-done")
+    stopped = await end(desk.means, handle, effect.session_id)
+    desk.means.crash(Boundary.STOP_DONE)
     if isinstance(stopped, Unreachable):
         await desk.settle(effect, Certainty.UNKNOWN, stopped.detail)
     elif stopped.left:
         pids = ", ".join(str(pid) for pid in stopped.left)
         await desk.settle(effect, Certainty.NOT_APPLIED, f"still there: {pids}")
     else:
-        await desk.settle(effect, Certainty.APPLIED, "nothing of it is left below our server")
+        proof = "its control group is empty, and " if stopped.grouped else ""
+        await desk.settle(effect, Certainty.APPLIED, f"{proof}nothing of it is left below our server")
 
 
 async def _process_of(desk: Desk, launch: RuntimeEffect | None) -> Handle | Unreachable | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 import trio
 
 from client.protocol.board import Seat
+from client.protocol.boundary import Boundary
 from client.protocol.effect import (
     Certainty,
     EffectState,
@@ -24,15 +25,12 @@ from client.protocol.ids import MemberRunId, SessionId, TeamRunId
 from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
-from providers.port import Exit, Handle, Launch, NotStarted, Pane, Provider, Unreachable, Why
-from providers.process import Process, boot_id, over
-from providers.profiles import Profile
+from providers.port import Exit, Handle, Launch, NotStarted, Pane, Unreachable, Why
+from providers.process import Process, boot_id, has_execd, over
 from providers.records import Reading
-from supervisor import transcripts
-from supervisor.checks import Checks
 from supervisor.decide import MOST_FAILURES, Adopt
+from supervisor.means import Means, cleared, end, give, goes_on, handle_of
 from supervisor.records import Records
-from supervisor.worktrees import Worktrees
 
 log = logging.getLogger(__name__)
 
@@ -46,32 +44,6 @@ HANDSHAKE_SECONDS = 15.0
 _BACK_OFF = 0.5
 #: A process that lived so long was no failure of its launch.
 _SETTLED_IN = 60.0
-
-
-def _no_crash(_: str) -> None:
-    """Production never stops at a crash point."""
-
-
-@attrs.frozen(kw_only=True)
-class Means:
-    """With what processes are started. ``launcher`` makes the words of our launcher for a launch id."""
-
-    provider: Provider
-    ready: Callable[[], Awaitable[object]]  # makes the provider answer, if it can
-    folder: Callable[[Seat], Awaitable[Path | Refusal]]  # where the member of a seat works
-    launcher: Callable[[str], tuple[str, ...]]
-    profiles: Mapping[str, Profile]
-    home: str  # the home folder that members get
-    checks: Checks | None = None  # without it, named checks wait
-    worktrees: Worktrees | None = None  # without it, nothing is archived
-    #: When a session last called, on trio's clock; without it nobody listens, and what a cycle came to is not known.
-    heard: Callable[[SessionId], float] | None = None
-    crash: Callable[[str], None] = _no_crash  # ends this process at a boundary of an effect, for tests
-
-    def transcript(self, profile: str, native_id: str, cwd: str) -> Path | None:
-        """Where the program of a member that works in ``cwd`` keeps that conversation; None where it keeps none."""
-        native = self.profiles[profile].native if profile in self.profiles else None
-        return native.file(native_id, cwd=cwd, home=self.home) if native and native_id else None
 
 
 async def lasting(node: Node, request: Request[R], *, key: str = "") -> R | Refusal:
@@ -121,7 +93,7 @@ class Desk:
         failed = self.failures.get(seat.member_run_id, 0)
         if failed:
             await trio.sleep(_BACK_OFF * 2**failed)
-        if not await _cleared(self.means, seat):
+        if not await cleared(self.means, seat):
             await trio.sleep(_AGAIN)
             return
         folder = await self.means.folder(seat)
@@ -130,7 +102,7 @@ class Desk:
             await trio.sleep(_AGAIN)
             return
         cwd = seat.root if isinstance(folder, Refusal) else str(folder)
-        resumes = await _resumes(self.means, seat, session, folder)
+        resumes = await goes_on(self.means, seat, session, folder)
         effect = await self.ask(
             PrepareEffect(
                 session_id=session.id,
@@ -163,7 +135,11 @@ class Desk:
         return await self.ask(asked)
 
     async def _launch(self, seat: Seat, session: AgentSession, effect: RuntimeEffect) -> None:
-        self.means.crash("launch-prepared")
+        self.means.crash(Boundary.LAUNCH_PREPARED)
+        if wrong := await give(self.means, seat, effect):
+            await self.settle(effect, Certainty.NOT_APPLIED, wrong)
+            self._failed(seat)
+            return
         await self.means.ready()
         handle = await self.means.provider.start(
             Launch(launch_id=effect.id, argv=self.means.launcher(effect.id), cwd=effect.cwd)
@@ -173,7 +149,7 @@ class Desk:
             await self.settle(effect, certainty, f"{handle.why.value}: {handle.detail}")
             self._failed(seat)
             return
-        self.means.crash("launch-done")
+        self.means.crash(Boundary.LAUNCH_DONE)
         asked = StartedEffect(
             effect_id=effect.id,
             sup_gen=self.sup_gen,
@@ -184,9 +160,9 @@ class Desk:
         )
         if await self.ask(asked) is None:
             return
-        self.means.crash("launch-recorded")
+        self.means.crash(Boundary.LAUNCH_RECORDED)
         if await self._became(effect, handle):
-            self.means.crash("launch-settled")
+            self.means.crash(Boundary.LAUNCH_SETTLED)
             self.records.know(session, effect)
             await self._follow(seat, session, handle)
             return
@@ -216,7 +192,7 @@ class Desk:
 
     async def _give_up(self, seat: Seat, effect: RuntimeEffect, handle: Handle) -> None:
         screen = await self.means.provider.capture(handle)
-        await self.means.provider.stop(handle)
+        await end(self.means, handle, effect.session_id)
         shown = await self.ask(ShowEffect(effect_id=effect.id))
         if shown is not None and shown.state is EffectState.PREPARED:
             last = screen.strip().splitlines()[-1:] if isinstance(screen, str) else []
@@ -235,13 +211,13 @@ class Desk:
             return  # it was asked for, and whoever ends it reads it back
         said = await self.records.since(session.id)
         await self._report(session, SessionCause.EXITED, "how it ended is not read yet", said)
-        self.means.crash("exit-reported")
+        self.means.crash(Boundary.EXIT_REPORTED)
         await self._report(session, SessionCause.EXITED, _how(await self.means.provider.ended(handle)))
         if trio.current_time() - began >= _SETTLED_IN:
             self.failures.pop(seat.member_run_id, None)
         else:
             self._failed(seat)
-        stopped = await self.means.provider.stop(handle)
+        stopped = await end(self.means, handle, session.id)
         if isinstance(stopped, Unreachable) or stopped.left:
             log.warning("not all of launch=%s is proven ended: %s", handle.launch_id, stopped)
 
@@ -283,7 +259,7 @@ class Desk:
         if first.lives():
             await self._report(session, SessionCause.LOST, "lost: its terminal is gone, its process is not")
             return
-        stopped = await self.means.provider.stop(handle)
+        stopped = await end(self.means, handle, session.id)
         if isinstance(stopped, Unreachable) or stopped.left:
             await self._report(session, SessionCause.LOST, f"lost: not all of it is proven ended: {stopped}")
             return
@@ -303,8 +279,12 @@ class Desk:
 
     async def _reconcile(self, action: Adopt, pane: Pane | None) -> None:
         """A launch that nobody settled: a predecessor died over it. What the world shows decides."""
-        if pane is not None and pane.ended is None:
-            await self._launch(action.seat, action.session, action.launch)
+        seat, session, launch = action.seat, action.session, action.launch
+        if pane is not None and pane.ended is None and _became_it(pane.handle, session):
+            await self.settle(launch, Certainty.APPLIED, f"pid={pane.handle.pid} has become its program")
+            await self._follow(seat, session, pane.handle)
+        elif pane is not None and pane.ended is None:
+            await self._launch(seat, session, launch)
         else:
             why = "no terminal bears its id" if pane is None else "its process ended before it was proven"
             await self.settle(action.launch, Certainty.NOT_APPLIED, why)
@@ -352,46 +332,15 @@ def _unchanged(seat: Seat, session: AgentSession, folder: Path | Refusal) -> boo
     return session.pid == 0 and session.profile == seat.profile and not (moved and session.resumed_from is not None)
 
 
-async def _resumes(means: Means, seat: Seat, session: AgentSession, folder: Path | Refusal) -> bool | Refusal:
-    """Whether a launch goes on with the conversation of its session, or why there is none. One that the session began
-    itself is there where an earlier launch of it came so far.
-    """
-    if isinstance(folder, Refusal):
-        return folder
-    path = means.transcript(session.profile, session.native_session, str(folder))
-    there = await transcripts.found(path)
-    needed = session.resumed_from is not None
-    return transcripts.missing(session, seat.agent_name, path) if needed and not there else there
-
-
-async def _cleared(means: Means, seat: Seat) -> bool:
-    """Whether nothing of the former launch is left. Whoever followed it may have died before it had ended that."""
-    former = handle_of(seat.launch) if seat.launch is not None else None
-    if former is None:
-        return True
-    await means.ready()
-    stopped = await means.provider.stop(former)
-    if not isinstance(stopped, Unreachable) and not stopped.left:
-        return True
-    log.warning("%s waits for the end of launch=%s: %s", seat.agent_name, former.launch_id, stopped)
-    return False
-
-
-def handle_of(launch: RuntimeEffect) -> Handle | None:
-    if not launch.pid:
-        return None
-    return Handle(
-        launch_id=launch.id,
-        pane=launch.pane,
-        pid=launch.pid,
-        start_ticks=launch.start_ticks,
-        boot_id=launch.boot_id,
-    )
-
-
 def _same(handle: Handle, launch: RuntimeEffect) -> bool:
     found = (handle.pid, handle.start_ticks, handle.boot_id)
     return found == (launch.pid, launch.start_ticks, launch.boot_id)
+
+
+def _became_it(handle: Handle, session: AgentSession) -> bool:
+    """Whether the process of a launch was told at the door what to become, which is on record, and has become that."""
+    told = (session.pid, session.start_ticks, session.boot_id)
+    return told == (handle.pid, handle.start_ticks, handle.boot_id) and has_execd(handle.pid, handle.start_ticks)
 
 
 def _how(ended: Exit) -> str:

@@ -21,7 +21,8 @@ from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Refusal
 from client.protocol.team_run import RenewTeamRun, TakeTeamRun
 from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Provider, Seen, Stopped, Typing, Unreachable
-from supervisor.desk import ENDS, Means, lasting
+from supervisor.desk import ENDS, lasting
+from supervisor.means import Means
 from supervisor.run import hold
 
 log = logging.getLogger(__name__)

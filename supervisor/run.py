@@ -23,7 +23,8 @@ from client.protocol.team_run import FinishTeamRun, TakeTeamRun
 from supervisor.checks import check
 from supervisor.controls import control
 from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Check, Control, Degrade, Open, Tell, Watch, decide
-from supervisor.desk import Desk, Means, lasting
+from supervisor.desk import Desk, lasting
+from supervisor.means import Means
 from supervisor.telling import watch
 from supervisor.wake import look_again
 

@@ -6,20 +6,25 @@ import logging
 
 import trio
 
+from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, EffectKind, RuntimeEffect, ShowWords
 from client.protocol.event import WaitForEvent
 from client.protocol.session import AgentSession, Ending, ReportSession, SessionCause, SessionState, ShowSession
 from providers.port import Delivered, Handle, Taken, Typing, Unreachable
 from providers.process import Process
 from providers.records import Reading
+from providers.screen import plain
 from supervisor.decide import Control, Watch
-from supervisor.desk import Desk, handle_of, lasting
+from supervisor.desk import Desk, lasting
+from supervisor.means import handle_of
 from supervisor.wake import ending, recorded
 
 log = logging.getLogger(__name__)
 
 #: Seconds before a provider that does not answer is asked again: what was typed is not typed again.
 _AGAIN = 10.0
+#: Characters of a text in a file that are typed too.
+_MOST_OF_IT = 200
 #: A wait without news ends after this and is begun again; nothing depends on its length.
 _WAIT_MS = 600_000
 
@@ -46,17 +51,33 @@ async def tell(desk: Desk, action: Control) -> None:
     if shown.held:
         await desk.settle(effect, Certainty.NOT_APPLIED, f"{Taken.HELD.value}: {shown.held}")
         return
+    try:
+        text = await _typable(desk, effect, shown.text, typing)
+    except OSError as error:
+        why = f"it is too long to be typed, and no file can be written: {error}"
+        await desk.settle(effect, Certainty.NOT_APPLIED, f"{Taken.HELD.value}: {why}")
+        await trio.sleep(_AGAIN)  # nothing tells when a disk works again
+        return
     await desk.records.begin(effect.session_id)
     began = trio.current_time()  # a quick one has answered before it is seen that it took the text
-    said = await _typed(desk, handle, shown.text, typing, effect)
-    desk.means.crash(f"{effect.kind.value}-done")
+    said = await _typed(desk, handle, text, typing, effect)
+    desk.means.crash(Boundary(f"{effect.kind.value}-done"))
     if said.taken is Taken.SUBMITTED and effect.kind is EffectKind.DELIVER:
         desk.began[effect.session_id] = began
         desk.interrupted.discard(effect.session_id)
     await desk.settle(effect, _CERTAINTY[said.taken], f"{said.taken.value}: {said.reason}".removesuffix(": "))
-    desk.means.crash(f"{effect.kind.value}-settled")
+    desk.means.crash(Boundary(f"{effect.kind.value}-settled"))
     if said.taken is Taken.HELD and effect.kind is EffectKind.DELIVER:
         await desk.means.provider.clear(handle, typing)
+
+
+async def _typable(desk: Desk, effect: RuntimeEffect, text: str, typing: Typing) -> str:
+    """The text, or where it is longer than its program takes in whole, the name of the file in which it is."""
+    if len(text.encode("utf-8", "replace")) <= typing.file_above:
+        return text
+    path = await desk.means.folders.tell(effect.session_id, f"{effect.id}.txt", plain(text))
+    begins = text.split("\n", 1)[0][:_MOST_OF_IT]
+    return f"Too long to be typed: read the file {path}, and do what it says.\nIt begins: {begins}"
 
 
 async def _typed(desk: Desk, handle: Handle, text: str, typing: Typing, effect: RuntimeEffect) -> Delivered:

@@ -8,13 +8,13 @@ a change, and the next attempt goes on from there.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 import trio
 
 from client.git import GitRefused, GitUnusable, dirty, git, must, one_line
+from client.protocol.boundary import Boundary, Crash, no_crash
 from client.protocol.refusals import Code, Refusal
 from client.protocol.workspace import WorkspaceState
 from supervisor.workspaces import (
@@ -32,10 +32,6 @@ from supervisor.workspaces import (
 
 #: Files that are named of those that changed.
 NAMED = 10
-
-
-def _no_crash(_: str) -> None:
-    """Production never stops at a crash point."""
 
 
 @attrs.frozen(kw_only=True)
@@ -66,7 +62,7 @@ class Worktrees:
 
     workspaces: Workspaces
     base: Path
-    crash: Callable[[str], None] = _no_crash
+    crash: Crash = no_crash
 
     async def place(self, *, root: Path, cwd: Path, member_id: str) -> Place | None:
         """The worktree in which a process was that worked in ``cwd``; None where that was no worktree of ours."""
@@ -105,7 +101,7 @@ class Worktrees:
         if refusal := await _removable(place, entry):
             return refusal
         await trio.Path(place.path).rename(_aside(place))
-        self.crash("archive-aside")
+        self.crash(Boundary.ARCHIVE_ASIDE)
         await self._finish(place)
         return Archived(removed=True, branch=place.branch, revision=await _last(place))
 
@@ -118,7 +114,7 @@ class Worktrees:
             entry.path == place.path for entry in await entries_of(place.root)
         ):
             await must(place.root, "worktree", "remove", "--", os.fspath(place.path))
-        self.crash("archive-forgotten")
+        self.crash(Boundary.ARCHIVE_FORGOTTEN)
         await trio.to_thread.run_sync(throw_away, aside)
         return True
 

@@ -30,8 +30,8 @@ IN_RUN: Field = (
     "the run or its team, where several go on",
 )
 
-#: What the file says otherwise, in words, and what makes it so.
-Change = tuple[str, Callable[[], object]]
+#: An operation and what it is asked, but for the version.
+Asked = tuple[str, dict[str, Any]]
 
 
 class Refused(Exception):
@@ -44,10 +44,11 @@ class Refused(Exception):
 
 
 class Node:
-    """The daemon, asked many things. ``seq`` is what was committed at the last answer."""
+    """The daemon, asked many things. Of the last answer: what was committed then, and whether it was given before."""
 
     def __init__(self) -> None:
         self.seq = 0
+        self.replayed = False
         self._answered = False
 
     def ask(self, op: str, key: str = "", **body: Any) -> Any:
@@ -67,7 +68,7 @@ class Node:
             self._answered = True
             refusal: Any = answer.get("refusal")
             if refusal is None:
-                self.seq = int(str(answer["seq"]))
+                self.seq, self.replayed = int(str(answer["seq"])), bool(answer["replayed"])
                 return answer["answer"]
             if refusal["code"] != "NODE_DAEMON_DRAINING" or time.monotonic() > until:
                 raise Refused(refusal, welcome)
@@ -82,13 +83,6 @@ class Node:
             found += page["items"]
             cursor = page["next"]
         return found
-
-    def run(self, wanted: str) -> Any:
-        """The run that is named by its id or its team's name, or the only one that goes on. Raises ``Usage``."""
-        fits = self.runs(wanted)
-        if len(fits) == 1:
-            return fits[0]
-        raise Usage("which run is not clear", f"say which: {self.named(fits)}")
 
     def runs(self, wanted: str = "") -> list[Any]:
         """The runs that go on, or those of them that the id or the team's name fits; one at least, or ``Usage``."""
@@ -117,6 +111,8 @@ class Node:
         known: set[str] = set()
         for run in self.runs(wanted):
             for each in self.ask("team-run.show", team_run_id=run["id"])["members"]:
+                if each["member_run"]["coordination"] == "retired":
+                    continue
                 known.add(each["name"])
                 if name in {each["name"], each["member_run"]["agent_member_id"]}:
                     fits.append((run, each))
@@ -131,7 +127,7 @@ class Node:
         raise Usage(f"nobody called {name!r} takes part in a run that goes on", f"{hint}: {', '.join(sorted(known))}")
 
     def session(self, name: str) -> Any:
-        """The session of the member of that name in a run that goes on. Raises ``Usage``."""
+        """The session of the member of that name in a run that goes on. Raises ``Usage``, also where no run does."""
         agents = {agent["id"] for agent in self.every("agent.list") if name in {agent["name"], agent["id"]}}
         fits = [
             session
@@ -142,6 +138,7 @@ class Node:
             return fits[0]
         if fits:
             raise Usage(f"{name!r} has several sessions", "say which: " + ", ".join(s["id"] for s in fits))
+        self.runs()
         raise Usage(f"{name!r} has no session that is open", "see who has: firm ps")
 
     def wait(self, predicate: str, seconds: float) -> bool:
@@ -176,6 +173,34 @@ def same_key(what: str, body: dict[str, Any], number: int) -> str:
     """The same for whoever saw the same: ``number`` counts what there was before."""
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
     return f"up {what} {number} {digest}"
+
+
+def make(node: Node, op: str, body: dict[str, Any], number: int, now: Callable[[str], Any]) -> Any:
+    """What ``op`` makes, once, however many shells ask. What was made so before and has been called otherwise since is
+    another; ``now`` reads it by its id.
+    """
+    name = "title" if "title" in body else "name"
+    while True:
+        made = node.ask(op, same_key(op, body, number), **body)
+        found = now(made["id"]) if node.replayed else made
+        if found[name] == made[name]:
+            return found
+        number += 1
+
+
+def settle(node: Node, found: Any, step: Callable[[Any], Asked | None], again: Callable[[], Any]) -> Any:
+    """The record once ``step`` asks for no change of it any more. Where somebody was faster ``again`` reads it."""
+    done: Asked | None = None
+    while (asked := step(found)) not in (None, done):
+        assert asked is not None
+        op, body = asked[0], {**asked[1], "expected_version": found["version"]}
+        try:
+            found, done = node.ask(op, same_key(op, body, 0), **body), asked
+        except Refused as why:
+            if why.refusal["code"] != "VERSION_CONFLICT":
+                raise
+            found, done = again(), None
+    return found
 
 
 def optional(field: Field) -> Field:

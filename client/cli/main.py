@@ -138,7 +138,7 @@ def _main(words: list[str]) -> int:
         name, summary = BY_HAND[noun, verb]
         module = load(f"client.cli.by_hand.{name}")
         if _wants_help(rest):
-            return _verb_help(command, summary, module.FIELDS)
+            return _verb_help(command, summary, module.FIELDS, getattr(module, "MORE", ""))
         return int(module.run(verb or noun, arguments.take(command, module.FIELDS, rest)))
     row = verbs_of(noun)[verb]
     if _wants_help(rest):
@@ -232,8 +232,9 @@ def _noun_help(noun: str) -> str:
     return manual.noun(noun, NOUNS[noun], known_verbs(noun))
 
 
-def _verb_help(command: str, summary: str, fields: tuple[arguments.Field, ...]) -> int:
+def _verb_help(command: str, summary: str, fields: tuple[arguments.Field, ...], more: str = "") -> int:
+    """``more`` is what a command by hand has to say beside its arguments."""
     from client.cli import manual
 
-    say.out(manual.verb(command, summary, fields))
+    say.out(manual.verb(command, summary, fields) + more)
     return 0

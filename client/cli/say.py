@@ -12,7 +12,7 @@ from client.cli.index import CODES, DIGEST
 UNAVAILABLE = "NODE_DAEMON_UNAVAILABLE"
 _AGAIN = 3
 #: What only the command line says: exit status, retry. Everything else of its own is (1, "never").
-_OWN = {UNAVAILABLE: (4, "same"), "USAGE": (2, "never")}
+_OWN = {"INTERRUPTED": (130, "same"), UNAVAILABLE: (4, "same"), "USAGE": (2, "never")}
 
 
 class Unheard(Exception):

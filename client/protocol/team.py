@@ -7,6 +7,8 @@ from typing import Annotated
 
 import attrs
 
+from client.protocol.agent import WorkspacePolicy
+from client.protocol.ceiling import Ceiling
 from client.protocol.ids import AgentMemberRef, Folder, NodeId, ProjectId, TeamId, TeamRef, UnixMs
 from client.protocol.membership import TeamMembership
 from client.protocol.operation import HOST_OR_OPERATOR, OPERATOR, READERS, Effect, Operation, Request
@@ -46,10 +48,15 @@ class TeamPage:
 
 @attrs.frozen(kw_only=True)
 class Participant:
-    """One membership that has not ended, with the name people know the member by."""
+    """One membership that has not ended, with what its agent member is: the name people know it by, the program that
+    runs it, the most it may be allowed, and where it works.
+    """
 
     name: str
     membership: TeamMembership
+    profile: str
+    ceiling: Ceiling | None
+    workspace: WorkspacePolicy | None
 
 
 @attrs.frozen(kw_only=True)

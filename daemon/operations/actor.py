@@ -24,6 +24,7 @@ from store import session as sessions
 from store import team_run as runs
 from store.membership import MEMBERSHIPS
 from store.session import SESSIONS
+from store.team import TEAMS
 from store.team_run import MEMBER_RUNS, TEAM_RUNS
 from store.tx import Tx
 from store.work import WORKS
@@ -133,13 +134,35 @@ def run(tx: Tx, call: Call, run_id: TeamRunId) -> TeamRun | Refusal:
     wanted = run_id or (caller.place.team_run_id if caller else "")
     if not wanted and call.plane is Plane.OPERATOR:
         going_on = runs.going_on(tx)
-        wanted = going_on[0] if len(going_on) == 1 else ""
+        if len(going_on) != 1:
+            return _no_only_run(tx, going_on)
+        wanted = going_on[0]
     found = TEAM_RUNS.load(tx, wanted) if wanted else None
     if found is None or not sees_team(tx, call, found.team_id):
         return find.not_found("team-run", wanted)
     if call.plane is Plane.SUPERVISOR and found.id != call.team_run_id:
         return find.not_found("team-run", wanted)
     return found
+
+
+#: Runs that are named to whom has to say which.
+_NAMED = 5
+
+
+def _no_only_run(tx: Tx, going_on: list[TeamRunId]) -> Refusal:
+    """Why no run is the operator's own: there is none, or there are several."""
+    named: list[str] = []
+    for run_id in going_on[:_NAMED]:
+        found = TEAM_RUNS.load(tx, run_id)
+        team = TEAMS.load(tx, found.team_id) if found is not None else None
+        named.append(f"{run_id} of {team.name}" if team is not None else run_id)
+    more = f" and {len(going_on) - _NAMED} more: firm team-run list" if going_on[_NAMED:] else ""
+    lifted_by = (
+        f"several runs go on; say which with --team-run-id: {', '.join(named)}{more}"
+        if going_on
+        else "no run goes on; begin one: firm up FILE, or name one that ended: firm team-run list"
+    )
+    return Refusal(code=Code.NOT_FOUND, about="team_run_id", lifted_by=lifted_by)
 
 
 def work(tx: Tx, call: Call, work_id: WorkId) -> Work | Refusal:

@@ -36,7 +36,7 @@ def membership(tx: Tx, membership_id: MembershipId) -> TeamMembership | Refusal:
 
 
 #: Where one sees what there is of a noun that has no list of its own.
-_SHOWN_BY = {"member-run": "team-run show RUN"}
+_SHOWN_BY = {"mail": "message inbox", "member-run": "team-run show RUN"}
 
 
 def not_found(noun: str, ref: str) -> Refusal:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import attrs
 
 from client.protocol.agent import AgentMember
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect
-from client.protocol.ids import EffectId
+from client.protocol.ids import EffectId, SessionId
 from client.protocol.project import Project
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession
@@ -37,15 +38,17 @@ class Told:
     cwd: str
 
 
-def admit(tx: Tx, call: Call, effect_id: EffectId, environment: dict[str, str]) -> Told | Refusal:
+def admit(
+    tx: Tx, call: Call, effect_id: EffectId, environment: dict[str, str], folder: Callable[[SessionId], Path]
+) -> Told | Refusal:
     """The process of this launch connected and is the very one. From now on it is its session, in every lineage."""
     effect = EFFECTS.load(tx, effect_id)
     if effect is None or effect.kind is not EffectKind.LAUNCH or effect.state is not EffectState.PREPARED:
         return find.not_found("effect", effect_id)
     session, project = _of(tx, effect)
-    place = MEMBER_RUNS.load(tx, session.member_run_id)
-    assert place is not None, "a foreign key holds it"
-    if refusal := current(session, effect.session_gen) or present(place):
+    seat = MEMBER_RUNS.load(tx, session.member_run_id)
+    assert seat is not None, "a foreign key holds it"
+    if refusal := current(session, effect.session_gen) or present(seat):
         return refusal
     agent = AGENTS.load(tx, session.agent_member_id)
     assert agent is not None, "a foreign key holds it"
@@ -55,8 +58,9 @@ def admit(tx: Tx, call: Call, effect_id: EffectId, environment: dict[str, str]) 
         return Refusal(code=Code.LAUNCH_DENIED, about=f"agent/{agent.id}", lifted_by=lifted_by)
     process = {"pid": effect.pid, "start_ticks": effect.start_ticks, "boot_id": effect.boot_id}
     session = SESSIONS.change(tx, session, kind="launching", actor=call.actor, at=call.now, **process)
-    env = {**environment, **_envelope(call, session, agent, project, effect)}
-    argv = [word.format(python=sys.executable) for word in profile.argv]
+    place = profiles.Place(effect.cwd, str(folder(session.id)))
+    env = {**environment, **place.env(profile), **_envelope(call, session, agent, project, effect)}
+    argv = place.words(profile)
     if profile.native is not None and session.native_session:
         argv += profile.native.words(session.native_session, resumes=effect.resumes)
     return Told(effect, argv, env, effect.cwd)

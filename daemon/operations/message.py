@@ -234,7 +234,7 @@ def _deliver_to(tx: Tx, call: Call, message: Message, to: _To) -> MessageDeliver
 
 def _following(tx: Tx, call: Call, message_id: MessageId) -> tuple[Message, _From] | Refusal:
     """A message that the caller sees, and itself as a speaker in that run."""
-    cause = _visible(tx, call, message_id)
+    cause = visible(tx, call, message_id)
     if isinstance(cause, Refusal):
         return cause
     found = _from(tx, call, cause.team_run_id)
@@ -351,7 +351,7 @@ def _cancelled(tx: Tx, question: Message) -> Refusal | None:
     return Refusal(code=Code.ANSWER_INVALID, about=f"message/{question.id}", lifted_by=lifted_by)
 
 
-def _visible(tx: Tx, call: Call, message_id: MessageId) -> Message | Refusal:
+def visible(tx: Tx, call: Call, message_id: MessageId) -> Message | Refusal:
     """A message for its participants, the Host and the operator; for everybody else it does not exist."""
     message = messages.load(tx, message_id)
     if message is None or not actor.sees_team(tx, call, message.team_id):
@@ -374,7 +374,7 @@ def _sent_to(tx: Tx, message: Message, place: MemberRun) -> bool:
 
 
 def show(tx: Tx, call: Call, ask: ShowMessage) -> MessageShown | Refusal:
-    message = _visible(tx, call, ask.message_id)
+    message = visible(tx, call, ask.message_id)
     if isinstance(message, Refusal):
         return message
     return MessageShown(message=message, deliveries=messages.deliveries(tx, message.id))

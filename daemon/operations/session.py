@@ -28,7 +28,6 @@ from client.protocol.session import (
     BindSession,
     Capability,
     CapabilityState,
-    DeriveToken,
     Driver,
     Ending,
     ListSessions,
@@ -39,8 +38,6 @@ from client.protocol.session import (
     SessionPage,
     SessionShown,
     SessionState,
-    SessionToken,
-    SetClaims,
     ShowSession,
     UnbindSession,
 )
@@ -185,12 +182,23 @@ def _supersede(tx: Tx, call: Call, former: AgentSession) -> None:
     close_(tx, call, former, "superseded", CapabilityState.REPLACED)
 
 
-def close_(tx: Tx, call: Call, session: AgentSession, kind: str, capability: CapabilityState) -> AgentSession:
+def close_(
+    tx: Tx, call: Call, session: AgentSession, kind: str, capability: CapabilityState, process: Liveness | None = None
+) -> AgentSession:
+    """``process`` is what is known of it now; without it, what was."""
     _withdraw_questions(tx, call, session)
     _end_capability(tx, call, session, kind, capability)
     cycle.ended(tx, call, session, Ending.CLOSED)
     return SESSIONS.change(
-        tx, session, kind=kind, actor=call.actor, at=call.now, state=SessionState.CLOSED, closed_at=call.now, **UNHEARD
+        tx,
+        session,
+        kind=kind,
+        actor=call.actor,
+        at=call.now,
+        state=SessionState.CLOSED,
+        process=process or session.process,
+        closed_at=call.now,
+        **UNHEARD,
     )
 
 
@@ -311,13 +319,15 @@ def unbind(tx: Tx, call: Call, ask: UnbindSession) -> AgentSession | Refusal:
     return close_(tx, call, session, "unbound", CapabilityState.REVOKED)
 
 
-def ended(tx: Tx, call: Call, session_id: SessionId, reason: str) -> AgentSession | None:
+def ended(
+    tx: Tx, call: Call, session_id: SessionId, reason: str, process: Liveness = Liveness.STOPPED
+) -> AgentSession | None:
     """The process that proves a session has ended. None when the session was closed before."""
     session = SESSIONS.load(tx, session_id)
     if session is None or session.state is SessionState.CLOSED:
         return None
     orphan(tx, call, session, reason)
-    return close_(tx, call, session, f"ended: {reason}", CapabilityState.REVOKED)
+    return close_(tx, call, session, f"ended: {reason}", CapabilityState.REVOKED, process)
 
 
 def restored(tx: Tx, call: Call) -> int:
@@ -326,7 +336,7 @@ def restored(tx: Tx, call: Call) -> int:
     for session in found:
         reason = "the store was restored"
         if session.driver is Driver.USER_DRIVEN:
-            ended(tx, call, session.id, reason)
+            ended(tx, call, session.id, reason, Liveness.UNKNOWN)
             continue
         orphan(tx, call, session, reason)
         _withdraw_questions(tx, call, session)
@@ -341,39 +351,6 @@ def restored(tx: Tx, call: Call) -> int:
             process=Liveness.UNKNOWN,
         )
     return len(found)
-
-
-def claims(tx: Tx, call: Call, ask: SetClaims) -> Capability | Refusal:
-    session = SESSIONS.load(tx, ask.session_id)
-    held = sessions.capability_of(tx, ask.session_id)
-    if session is None or held is None or not actor_sees(call, session):
-        return find.not_found("session", ask.session_id)
-    run = TEAM_RUNS.load(tx, session.team_run_id)
-    assert run is not None, "a foreign key holds it"
-    if call.plane is Plane.SUPERVISOR and (refusal := fenced(run, ask.sup_gen or 0)):
-        return refusal
-    return CAPABILITIES.change(
-        tx,
-        held,
-        kind="takes claims" if ask.accepts_new_claims else "takes no claims",
-        actor=call.actor,
-        at=call.now,
-        accepts_new_claims=ask.accepts_new_claims,
-    )
-
-
-def token(tx: Tx, call: Call, ask: DeriveToken) -> SessionToken | Refusal:
-    session = SESSIONS.load(tx, ask.session_id)
-    if session is None or session.team_run_id != call.team_run_id:
-        return find.not_found("session", ask.session_id)
-    run = TEAM_RUNS.load(tx, session.team_run_id)
-    assert run is not None, "a foreign key holds it"
-    return fenced(run, ask.sup_gen) or SessionToken(session_id=session.id, token=call.token(session))
-
-
-def actor_sees(call: Call, session: AgentSession) -> bool:
-    """A supervisor touches sessions of its own run only."""
-    return call.team_run_id is None or session.team_run_id == call.team_run_id
 
 
 def list_(tx: Tx, call: Call, ask: ListSessions) -> SessionPage | Refusal:

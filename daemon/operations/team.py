@@ -94,7 +94,15 @@ def _shown(tx: Tx, team: Team) -> TeamShown:
     members: list[Participant] = []
     for membership in memberships.open_of_team(tx, team.id):
         agent = AGENTS.load(tx, membership.agent_member_id)
-        members.append(Participant(name=agent.name if agent else "", membership=membership))
+        members.append(
+            Participant(
+                name=agent.name if agent else "",
+                membership=membership,
+                profile=agent.profile if agent else "",
+                ceiling=agent.ceiling if agent else None,
+                workspace=agent.workspace if agent else None,
+            )
+        )
     return TeamShown(team=team, members=members)
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import attrs
 
+from client.protocol.boundary import Boundary, Crash, no_crash
 from providers.port import Delivered, Handle, Taken, Unreachable
 from providers.process import shell_in_front
-from providers.screen import Step
+from providers.screen import Screen, Step
 from providers.tmux.listing import Row, look
 from providers.tmux.server import Said, Server
 
 #: Kept with the session: the last delivery and how far it came. Outlives whoever types.
 DELIVERY = "@firm_delivery"
-
-
-def no_crash(_: str) -> None:
-    """Production never stops at a crash point."""
+#: The same of the dialog that was answered last, until it was seen to be gone.
+ANSWERED = "@firm_answered"
 
 
 @attrs.frozen(kw_only=True)
@@ -27,7 +26,7 @@ class PaneKeyboard:
     server: Server
     handle: Handle
     delivery_id: str = ""
-    crash: Callable[[str], None] = no_crash
+    crash: Crash = no_crash
 
     async def living(self) -> Row | Delivered | Unreachable:
         """The pane, when its first process is still the one of the handle."""
@@ -64,45 +63,60 @@ class PaneKeyboard:
             ),
             text.encode("utf-8", "replace"),
         )
-        self.crash("deliver-pasted")
+        self.crash(Boundary.DELIVER_PASTED)
         return done
 
-    async def enter(self) -> Delivered | Unreachable | None:
-        done = await self.press("Enter", *self._mark(Step.ENTERED))
-        self.crash("deliver-entered")
+    async def steps(self, keys: Sequence[str], step: Step) -> Delivered | Unreachable | None:
+        done = await self.press(*keys, first=self._mark(step))
+        self.crash(Boundary(f"deliver-{step.value}"))
         return done
 
-    async def press(self, key: str, *first: str) -> Delivered | Unreachable | None:
-        """A copy mode would take the key for itself, so it is left first."""
-        return await self._do(
-            (*first, "copy-mode", "-q", "-t", self.handle.pane, ";", "send-keys", "-t", self.handle.pane, key), b""
-        )
+    async def press(self, *keys: str, first: tuple[str, ...] = ()) -> Delivered | Unreachable | None:
+        """A copy mode would take the keys for itself, so it is left first."""
+        pane = self.handle.pane
+        return await self._do((*first, "copy-mode", "-q", "-t", pane, ";", "send-keys", "-t", pane, *keys), b"")
 
     def _mark(self, step: Step) -> tuple[str, ...]:
-        """In the same call as the step itself: tmux does both or, where the first is refused, neither."""
-        return ("set-option", "-t", f"={self.handle.launch_id}:", DELIVERY, f"{self.delivery_id} {step.value}", ";")
+        return self._note(DELIVERY, f"{self.delivery_id} {step.value}")
+
+    def _note(self, option: str, value: str) -> tuple[str, ...]:
+        """In the same call as what it is about: tmux does both or, where the first is refused, neither."""
+        return ("set-option", "-t", f"={self.handle.launch_id}:", option, value, ";")
 
     async def step(self) -> Step | Delivered | Unreachable:
+        noted = await self._noted(DELIVERY)
+        if not isinstance(noted, str):
+            return noted
+        delivery_id, _, step = noted.partition(" ")
+        return Step(step) if delivery_id == self.delivery_id else Step.NOTHING
+
+    async def answer(self, mark: str, *keys: str) -> Delivered | Unreachable | None:
+        noted = self._note(ANSWERED, mark)
+        done = await (self.press(*keys, first=noted) if keys else self._do(noted[:-1], b""))
+        self.crash(Boundary.DIALOG_ANSWERED if keys else Boundary.DIALOG_GONE)
+        return done
+
+    async def answered(self) -> str | Delivered | Unreachable:
+        return await self._noted(ANSWERED)
+
+    async def _noted(self, option: str) -> str | Delivered | Unreachable:
         row = await self.living()
         if not isinstance(row, Row):
             return row
-        said = await self.server.ask("show-options", "-qv", "-t", f"={row.launch_id}:", DELIVERY)
+        said = await self.server.ask("show-options", "-qv", "-t", f"={row.launch_id}:", option)
         if isinstance(said, Unreachable):
             return said
-        if said.status:
-            return _gone(said)
-        delivery_id, _, step = said.out.strip().partition(" ")
-        return Step(step) if delivery_id == self.delivery_id else Step.NOTHING
+        return said.out.strip() if not said.status else _gone(said)
 
     async def submitted(self) -> Delivered | Unreachable | None:
         return await self._do(self._mark(Step.SUBMITTED)[:-1], b"")
 
-    async def line(self) -> str | Delivered | Unreachable:
+    async def screen(self) -> Screen | Delivered | Unreachable:
         shown = await self.look()
         if not isinstance(shown, list):
             return shown
-        row = int(shown[-2].split()[1])  # what `look` asks for last
-        return shown[row] if row < len(shown) - 2 else ""
+        lines, row = shown[:-2], int(shown[-2].split()[1])  # what `look` asks for last
+        return Screen(lines, lines[row] if row < len(lines) else "")
 
     async def look(self) -> list[str] | Delivered | Unreachable:
         row = await self.living()

@@ -15,6 +15,7 @@ from providers.ending import end_all
 from providers.port import Handle, Launch, NotStarted, Unreachable, Why
 from providers.process import Process, boot_id, marked, since, stat, under
 from providers.screen import last_lines
+from providers.tmux import group
 from providers.tmux.listing import LAUNCH_ID, TICKS, WORDS, Row, look, seen_in
 from providers.tmux.server import SIZE, Said, Server
 
@@ -76,6 +77,8 @@ async def _read_back(server: Server, row: Row, launch: Launch) -> Handle | NotSt
         await end_launch(server, row.launch_id, Process(row.pid, found.start_ticks))
         await server.ask("kill-session", "-t", f"={row.launch_id}")
         return _missing(launch)
+    if server.group is not None:  # it waits to be told what to become, and has started nothing yet
+        await trio.to_thread.run_sync(group.enter, server.group / row.launch_id, row.pid)
     at = f"={row.launch_id}:"
     # Whoever attaches does not change the size of what the agent sees. Set for all windows, it ends a tmux 3.3a.
     fixed = ("set-option", "-w", "-t", at, "window-size", "manual", ";")
@@ -125,7 +128,12 @@ def _stands_in(pid: int, cwd: str) -> bool:
 
 async def end_launch(server: Server, launch_id: str, first: Process) -> tuple[int, ...] | Unreachable:
     """End the first process, all below it, and whatever carries the mark of the launch below the server."""
-    return await _end(first, lambda: marked(under(server.process), launch_id))
+
+    def strays() -> set[Process]:
+        found = marked(under(server.process), launch_id)
+        return found | group.inside(server.group / launch_id) if server.group is not None else found
+
+    return await _end(first, strays)
 
 
 async def end_left(launch_id: str, first: Process) -> tuple[int, ...] | Unreachable:

@@ -4,24 +4,30 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
 import trio
 
+from client.protocol.boundary import Crash, no_crash
 from providers.ending import end_all
 from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Pane, Seen, Stopped, Typing, Unreachable
 from providers.process import Process, boot_id, over, under
 from providers.screen import last_lines, type_into
-from providers.tmux import alerts, launching
-from providers.tmux.keyboard import PaneKeyboard, no_crash
+from providers.tmux import alerts, group, launching
+from providers.tmux.keyboard import PaneKeyboard
 from providers.tmux.listing import Row, look, look_closely
 from providers.tmux.server import Places, Scope, Server, locked, no_place, open_server
 from providers.together import Together
 
+#: Seconds that a close takes at most, whatever does not answer or does not end; and those of them that are kept for
+#: the server itself, once everything below it was ended.
+CLOSE_SECONDS = 12.0
+_FOR_THE_SERVER = 3.0
 _STATUS_WITHIN = 1.0
 _ASK_AGAIN = 0.02
 _NOT_OPEN = Unreachable(detail="the tmux server of this provider was not opened")
@@ -49,7 +55,7 @@ class Tmux:
         *,
         patience: float = 5.0,
         scope: Scope | None = None,
-        crash: Callable[[str], None] = no_crash,
+        crash: Crash = no_crash,
     ) -> None:
         self._places = Places(folder=folder, scope=scope)
         self._crash = crash  # ends this process at a boundary of a delivery, for tests
@@ -122,6 +128,12 @@ class Tmux:
             left = await launching.end_launch(server, handle.launch_id, first)
         if isinstance(left, Unreachable):
             return left
+        own = server.group / handle.launch_id if lived and server.group is not None else None
+        grouped = own is not None and own.is_dir() and await group.end(own)
+        if grouped and left:  # the kernel was more thorough: look again
+            left = await launching.end_launch(server, handle.launch_id, first)
+            if isinstance(left, Unreachable):
+                return left
         if not lived:
             return Stopped(left=left)  # it took its terminals along
         # That there is no such session is no error here: what counts is what is seen after.
@@ -132,7 +144,7 @@ class Tmux:
         if handle.launch_id in seen:
             return Unreachable(detail=f"tmux still has the terminal of {handle.launch_id}")
         self._writers.pop(handle.launch_id, None)
-        return Stopped(left=left)
+        return Stopped(left=left, grouped=grouped)
 
     async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:
         if self._server is None:
@@ -177,11 +189,12 @@ class Tmux:
         """Also ends what no terminal and no mark leads to: after the server it could not be found any more."""
         if (refused := self._places.make()) is not None:
             return refused
-        with trio.CancelScope(deadline=trio.current_time() + self._patience) as scope:
+        until = trio.current_time() + CLOSE_SECONDS
+        with trio.CancelScope(deadline=min(trio.current_time() + self._patience, until)) as scope:
             try:
                 async with locked(self._places):
-                    scope.deadline = float("inf")  # only the wait for the lock; what follows has bounds of its own
-                    return await _close(self._places)
+                    scope.deadline = math.inf  # only the wait for the lock; what follows keeps to its time by itself
+                    return await _close(self._places, until)
             except OSError as error:
                 return no_place(self._places, error)
         return Unreachable(detail=f"a start of the server in {self._places.folder} has not ended")
@@ -201,14 +214,14 @@ async def _elsewhere(server: Server, handle: Handle) -> bool:
     return not isinstance(seen, Unreachable) and handle.launch_id not in seen
 
 
-async def _close(places: Places) -> Stopped | Unreachable:
+async def _close(places: Places, until: float) -> Stopped | Unreachable:
     server = places.recorded()
     if server is None or not server.lives():
         return Stopped(left=())
-    below = await end_all(lambda: under(server))
+    below = await end_all(lambda: under(server), until=until - _FOR_THE_SERVER)
     if isinstance(below, Unreachable):
         return below  # the server stays: after it, nothing below it could be found
-    left = await end_all(lambda: {server} | under(server))
+    left = await end_all(lambda: {server} | under(server), until=until)
     if isinstance(left, Unreachable):
         return left
     if not server.lives():

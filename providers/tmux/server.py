@@ -23,6 +23,7 @@ import trio
 
 from providers.port import Unreachable
 from providers.process import Process, boot_id
+from providers.tmux.group import delegated
 
 SOCKET_BYTES = 100  # the kernel takes 107; what is longer is refused before anything starts
 SIZE = (220, 50)
@@ -129,6 +130,13 @@ class Places:
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
 
+    def group(self) -> str:
+        """The control group that it recorded as given to it; empty where it was given none."""
+        try:
+            return str(json.loads(self.record.read_bytes()).get("group", ""))
+        except (FileNotFoundError, ValueError):
+            return ""
+
 
 @attrs.frozen(kw_only=True)
 class Said:
@@ -148,6 +156,7 @@ class Server:
     tmux: str
     patience: float  # seconds each call may take
     adopted: bool  # it ran before this object
+    group: Path | None = None  # below which each launch gets a control group of its own
 
     async def ask(self, *words: str, stdin: bytes = b"", cwd: str = "/") -> Said | Unreachable:
         """One call of tmux, which starts no server by itself (-N)."""
@@ -224,7 +233,9 @@ async def _found_or_begun(places: Places, tmux: str, lock: int, patience: float)
     found = recorded if recorded is not None and adopted else await _begin(places, tmux, lock)
     if isinstance(found, Unreachable):
         return found
-    return await _answering(Server(places=places, process=found, tmux=tmux, patience=patience, adopted=adopted))
+    group = delegated(places.group(), found)
+    server = Server(places=places, process=found, tmux=tmux, patience=patience, adopted=adopted, group=group)
+    return await _answering(server)
 
 
 def no_place(places: Places, error: OSError) -> Unreachable:
@@ -267,7 +278,7 @@ async def _begin(places: Places, tmux: str, lock: int) -> Process | Unreachable:
     # A user manager that gives no scope is no reason to start nothing. Whatever did start has recorded itself.
     for each in (places.scope, None) if places.scope else (None,):
         done = await trio.run_process(
-            [*(each.words if each else ()), *words, tmux, str(lock)],
+            [*(each.words if each else ()), *words, tmux, str(lock), "scope" if each else "none"],
             stdin=subprocess.DEVNULL,
             capture_stderr=True,
             check=False,

@@ -1,8 +1,9 @@
-"""Becomes the tmux server. Run as ``python -I -S /abs/wrapper.py FOLDER SOCKET CONFIG TMUX LOCK``.
+"""Becomes the tmux server. Run as ``python -I -S /abs/wrapper.py FOLDER SOCKET CONFIG TMUX LOCK SCOPE``.
 
 It leaves its parent, records itself beside the socket, and only then execs: whoever comes next finds either no server
 or its record. LOCK is the descriptor of the starters' lock, which stays held until the record stands, also when the
-starter is killed meanwhile.
+starter is killed meanwhile. SCOPE is ``scope`` where it was given a control group for itself and what it starts, which
+is then recorded; else ``none``.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from pathlib import Path
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-def record(folder: Path) -> None:
-    """Pid, start ticks and boot id of this process, which exec does not change."""
+def record(folder: Path, *, scoped: bool) -> None:
+    """Pid, start ticks and boot id of this process, and its control group; exec does not change them."""
     ticks = int(Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()[19])
     boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-    text = json.dumps({"pid": os.getpid(), "start_ticks": ticks, "boot_id": boot})
+    groups = Path("/proc/self/cgroup").read_text().splitlines() if scoped else []
+    group = next((line.removeprefix("0::") for line in groups if line.startswith("0::")), "")
+    text = json.dumps({"pid": os.getpid(), "start_ticks": ticks, "boot_id": boot, "group": group})
     part = folder / f"server.json.{os.getpid()}"
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -32,12 +35,12 @@ def record(folder: Path) -> None:
     part.rename(folder / "server.json")
 
 
-def become(folder: str, socket: str, config: str, tmux: str, lock: int) -> None:
+def become(folder: str, socket: str, config: str, tmux: str, lock: int, *, scoped: bool) -> None:
     """Whatever loses its parent below us becomes our child, and tmux reaps it: the bit survives exec."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "cannot become a subreaper")
-    record(Path(folder))
+    record(Path(folder), scoped=scoped)
     os.set_inheritable(lock, False)  # noqa: FBT003 — positional only
     for name in ("XDG_RUNTIME_DIR", "INVOCATION_ID"):  # of a scope; a terminal is told none of it
         os.environ.pop(name, None)
@@ -47,7 +50,7 @@ def become(folder: str, socket: str, config: str, tmux: str, lock: int) -> None:
     os.execv(tmux, [tmux, "-D", "-S", socket, "-f", config, "-u"])  # noqa: S606 — no shell is what we want
 
 
-def main(folder: str, socket: str, config: str, tmux: str, lock: str) -> int:
+def main(folder: str, socket: str, config: str, tmux: str, lock: str, scope: str) -> int:
     """Returns in the parent once the child has become tmux: then the pipe closed without a word."""
     reading, writing = os.pipe()
     pid = os.fork()
@@ -62,7 +65,7 @@ def main(folder: str, socket: str, config: str, tmux: str, lock: str) -> int:
         quiet = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
             os.dup2(quiet, fd)
-        become(folder, socket, config, tmux, int(lock))
+        become(folder, socket, config, tmux, int(lock), scoped=scope == "scope")
     except OSError as error:
         os.write(writing, str(error).encode())
     os._exit(1)

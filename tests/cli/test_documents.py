@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from client.cli.index import NOUNS
 from client.cli.main import ALIASES, ONE_WORD, known_verbs
+from client.team_file import TABLES, read
 from daemon.build import NOT_BUILT
 from tests.cli.shell import PATIENCE, Shell
 
@@ -32,6 +35,17 @@ def blocks(text: str) -> list[str]:
 def test_every_link_leads_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
     assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_every_team_file_that_is_shown_is_one() -> None:
+    """The page about them shows every field."""
+    shown = {page: [block for block in blocks(page.read_text()) if block.startswith("[team]")] for page in PAGES}
+    for page, files in shown.items():
+        for file in files:
+            read(page.name, file)
+    (whole,) = [tomllib.loads(file) for file in shown[ROOT / "docs/how-to/write-a-team-file.md"]]
+    found = {name: {*rows} if name == "team" else {*itertools.chain(*rows)} for name, rows in whole.items()}
+    assert found == {name: {field.name for field in fields} for name, (_, fields) in TABLES.items()}
 
 
 @each_page

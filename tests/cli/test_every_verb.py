@@ -14,8 +14,9 @@ from typing import Any
 
 import attrs
 
+from client.cli.arguments import JSON
 from client.cli.index import NOUNS
-from client.cli.main import BY_HAND, known_verbs
+from client.cli.main import BY_HAND, known_verbs, load
 from client.protocol.table import OPERATIONS
 from tests.cli.shell import Shell, has_ended, watched
 
@@ -150,6 +151,11 @@ def test_every_command_by_hand_can_be_asked_for_help_and_is_a_verb_of_its_noun(s
             assert noun in NOUNS
             assert verb in known_verbs(noun)
         assert shell.firm(*filter(None, (noun, verb)), "--help").startswith("Usage: firm")
+
+
+def test_every_command_by_hand_answers_programs_but_the_one_that_prints_a_script() -> None:
+    silent = [words for words, (name, _) in BY_HAND.items() if JSON not in load(f"client.cli.by_hand.{name}").FIELDS]
+    assert silent == [("completion", "")]
 
 
 def test_watch_prints_a_line_for_each_event_as_it_is_committed(shell: Shell) -> None:

@@ -27,6 +27,7 @@ READS = [
     ["inbox", "--all-mail"],
     ["events"],
     ["message", "list"],
+    ["team", "show", "core"],
     ["team-run", "board-summary"],
     ["work", "graph"],
     ["work", "list"],
@@ -167,10 +168,36 @@ def test_a_work_is_shown_under_six_headings_with_what_is_next(scene: Scene) -> N
     ]
     assert lines[0] == f"{scene.works['second']}  waiting, version 3"
     assert "  1. second works: not answered yet" in lines
-    assert f"  needs {scene.works['first']}; waits for {scene.works['first']}" in lines
+    first, second = (f"{title} ({scene.works[title]})" for title in ("first", "second"))
+    assert f"  needs {first}; waits for {first}" in lines
+    assert lines[-1] == f"  it waits for 1 prerequisite: {first}"
+    assert f"  needed by {second}" in scene.shell.firm("work", "show", scene.works["first"]).splitlines()
     assert scene.shell.firm("work", "show", scene.works["first"]).splitlines()[-1] == (
         f"  firm work unhold {scene.works['first']} --expected-version 2"
     )
+
+
+def test_who_may_claim_a_work_is_said_by_name(scene: Scene) -> None:
+    """And by id, where nobody has a name for it."""
+    (hana, kiwi) = scene.shell.answer("agent", "list")["items"]
+    named = ("--eligible-member-id", kiwi["id"], "--eligible-member-id", hana["id"], "--eligible-member-id", "zzz")
+    made = scene.shell.answer("work", "create", "--title", "for some", "--completion-criteria", "c", *named)["id"]
+    ids = {hana["id"]: f"{HANA} ({hana['id']})", kiwi["id"]: f"kiwi ({kiwi['id']})", "zzz": "zzz"}
+    only = ", ".join(ids[id_] for id_ in sorted(ids))
+    assert f"  whoever claims it; only {only}" in scene.shell.firm("work", "show", made).splitlines()
+    scene.shell.firm("work", "cancel", made, "--expected-version", "1", "--reason", "no")
+
+
+def test_a_team_is_shown_with_what_each_member_is(scene: Scene) -> None:
+    lines = scene.shell.firm("team", "show", "core").splitlines()
+    found = {each["name"]: each["membership"]["id"] for each in scene.shell.answer("team", "show", "core")["members"]}
+    at = lines.index("Members")
+    assert [line.split() for line in lines[at + 1 : at + 4]] == [
+        ["NAME", "ROLE", "STATE", "PROFILE", "CEILING", "WORKSPACE", "MEMBERSHIP"],
+        [HANA, "host", "active", "me", "workspace_write", "worktree", found[HANA]],
+        ["kiwi", "member", "active", "external", "workspace_write", "worktree", found["kiwi"]],
+    ]
+    assert lines[-1] == "Ceilings are recorded and not enforced: each member may do what this user may."
 
 
 def test_a_change_of_a_work_is_one_line(scene: Scene) -> None:

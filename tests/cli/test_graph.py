@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
+import subprocess
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
@@ -126,6 +129,33 @@ def test_dot_says_quotes_backslashes_and_ampersands_as_they_are() -> None:
     (line,) = (line for line in dot.draw({"nodes": nodes}, "utf-8").splitlines() if "label" in line)
     assert line == '  "a" [label="say \\"hi\\" \\\\n &amp; &amp;amp; \N{REPLACEMENT CHARACTER}[2J next\\nready, 日本"];'
     assert "ready, &#26085;&#26412;" in dot.draw({"nodes": nodes}, "ascii")
+
+
+_TITLES = ['say "hi" \\n & &amp;', "ends in \\", '"] ; } ->', "<b>\\l {x|y} \\N %s", "日本 schön", "#35; /* x */ // y"]
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+def test_graphviz_shows_every_work_with_its_words_and_what_it_needs() -> None:
+    nodes = [node(f"w{n}", *([f"w{n - 1}"] if n else []), title=title) for n, title in enumerate(_TITLES)]
+    said = subprocess.run(
+        ["dot", "-Tsvg"],
+        input=dot.draw({"nodes": nodes}, "utf-8").encode(),
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert said.stderr == b""
+    drawing = ET.fromstring(said.stdout)  # noqa: S314 - dot wrote it
+    words = {
+        str(group.findtext(f"{_SVG}title")): [line.text for line in group.iter(f"{_SVG}text")]
+        for group in drawing.iter(f"{_SVG}g")
+        if group.get("class") == "node"
+    }
+    lines = [group.findtext(f"{_SVG}title") for group in drawing.iter(f"{_SVG}g") if group.get("class") == "edge"]
+    plain = {id_: [str(line).replace("\xa0", " ") for line in text] for id_, text in words.items()}
+    assert plain == {f"w{n}": [title, "ready" if n == 0 else "waiting"] for n, title in enumerate(_TITLES)}
+    assert sorted(map(str, lines)) == [f"w{n - 1}->w{n}" for n in range(1, len(_TITLES))]
 
 
 @pytest.fixture(scope="module")

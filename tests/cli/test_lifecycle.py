@@ -213,6 +213,9 @@ def test_logs_show_the_last_lines_and_follow(shell: Shell) -> None:
         assert "ready daemon_gen=1" in shell.firm("node", "logs")
         assert len(shell.firm("node", "logs", "-n", "1").splitlines()) == 1
         assert shell.firm("node", "logs", "--lines", "0") == ""
+        told = json.loads(shell.firm("node", "logs", "--json"))
+        assert told == {"log": str(shell.home / "daemon.log"), "lines": shell.firm("node", "logs").splitlines()}
+        assert shell.tries("node", "logs", "--json", "--follow").status == 2
         follower = shell.begin("node", "logs", "-f", "-n", "1")
         assert follower.stdout is not None
         assert follower.stdout.readline(), "it follows by now"

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.team_file import TABLES, TeamFile, Wrong, read, schema
+from client.team_file import TABLES, TeamFile, Wrong, read
+from client.team_file_schema import schema
 
 GOOD = """\
 [team]
@@ -72,6 +73,41 @@ ERRORS = {
     "no such member": ('assign = "bob"', 'assign = "eve"', 18, "work.assign", "no member 'eve'; use bob"),
     "no such work": ('needs = ["a"]', 'needs = ["c"]', 17, "work.needs", "no other work with the key 'c'"),
     "no such verifier": ('assign = "bob"', 'verifier = "eve"', 18, "work.verifier", "no member 'eve'; use bob"),
+    "no such claimant": ('assign = "bob"', 'claim = ["bob", "eve"]', 18, "work.claim", "no member 'eve'; use bob"),
+    "nobody may claim": ('assign = "bob"', "claim = []", 18, "work.claim", "is empty: the members that may claim it"),
+    "a text for who may claim": ('assign = "bob"', 'claim = "bob"', 18, "work.claim", "write a list of texts"),
+    "given and to be claimed": (
+        'assign = "bob"',
+        'assign = "bob"\nclaim = ["bob"]',
+        19,
+        "work.claim",
+        "stands beside assign; take one of them away",
+    ),
+    "a check without a name": (
+        'assign = "bob"',
+        'check = ["make test"]',
+        18,
+        "work.check",
+        "'make test' is not right; it is what has to pass on what is submitted, each as NAME=COMMAND",
+    ),
+    "a check without a program": ('assign = "bob"', "check = ['a=\"\"']", 18, "work.check", "a: it names no program"),
+    "a check of one name twice": (
+        'assign = "bob"',
+        'check = ["a=b", "a=c"]',
+        18,
+        "work.check",
+        "'a' names two of them",
+    ),
+    "a check with no limit": ('assign = "bob"', 'check = ["a=limit=x b"]', 18, "work.check", "a: limit=x is no number"),
+    "a line that is two for the node": ('["it reads"]', '["one\\u2028two"]', 11, "work.criteria", "each in one line"),
+    "a member called as the person": ('name = "bob"', 'name = "me"', 6, "member.name", "name it otherwise"),
+    "a verifier that may do it": (
+        'assign = "bob"\n',
+        'claim = ["bob"]\nverifier = "bob"\n',
+        19,
+        "work.verifier",
+        "'bob' may do it, and somebody else verifies; add a member for it",
+    ),
     "a verifier that does it": (
         'assign = "bob"',
         'assign = "bob"\nverifier = "bob"',
@@ -85,6 +121,13 @@ ERRORS = {
         13,
         "work.verifier",
         "'bob' accepts, and somebody else verifies; use cid",
+    ),
+    "two in one folder": (
+        'name = "bob"\n',
+        'name = "bob"\nworkspace = "shared"\n[[member]]\nname = "cid"\nworkspace = "shared"\n',
+        10,
+        "member.workspace",
+        "'bob' and 'cid' would write into one folder; give all but one of them workspace = \"worktree\"",
     ),
     "needs itself": ('needs = ["a"]', 'needs = ["b"]', 17, "work.needs", "no other work with the key 'b'"),
     "no cycle": ('host = "me"', 'host = "me"\ncycles = 0', 4, "team.cycles", "write a number from 1 to 1000"),
@@ -120,6 +163,26 @@ def test_what_is_not_said_has_its_default() -> None:
         ("a", [], "", "normal"),
         ("b", ["a"], "bob", "normal"),
     ]
+
+
+def test_only_who_may_write_there_shares_a_folder_with_nobody() -> None:
+    """A ceiling keeps nobody from it. Our own program as a Host looks, unless a Work is assigned to it."""
+    two = GOOD.replace('name = "bob"\n', 'name = "bob"\nworkspace = "shared"\n[[member]]\nname = "cid"\n{}', 1)
+    alone = read("t", two.format(""))
+    assert [member.name for member in alone.writers] == ["bob", "cid"]
+    shared = 'workspace = "shared"\nceiling = "read_only"\n'
+    with pytest.raises(Wrong, match="neither ceilings nor lanes"):
+        read("t", two.format(shared))
+    looks = two.format(shared).replace('host = "me"', 'host = "cid"')
+    assert [member.name for member in read("t", looks).writers] == ["bob"]
+    for works in (looks.replace('assign = "bob"', 'assign = "cid"'), looks.replace(shared, shared + 'profile = "x"\n')):
+        with pytest.raises(Wrong, match="'bob' and 'cid' would write into one folder"):
+            read("t", works)
+
+
+def test_who_may_claim_a_work_stands_in_the_file() -> None:
+    (_, work) = read("t", GOOD.replace('assign = "bob"', 'claim = ["bob"]')).works
+    assert (work.assign, work.claim) == ("", ["bob"])
 
 
 def test_a_title_and_criteria_are_as_the_node_stores_them() -> None:
@@ -163,7 +226,7 @@ def admits(shape: dict[str, Any], value: object) -> bool:
     if (
         known := set(shape)
         - {"$schema", "title", "description", "type", "required", "additionalProperties"}
-        - {"properties", "items", "minItems", "pattern", "enum", "minimum", "maximum"}
+        - {"properties", "items", "minItems", "pattern", "enum", "not", "minimum", "maximum"}
     ):
         raise NotImplementedError(known)
     if shape["type"] == "object":
@@ -171,6 +234,7 @@ def admits(shape: dict[str, Any], value: object) -> bool:
             isinstance(value, dict)
             and set(shape.get("required", ())) <= set(value) <= set(shape["properties"])
             and all(admits(shape["properties"][key], each) for key, each in value.items())
+            and not ("not" in shape and set(shape["not"]["required"]) <= set(value))
         )
     if shape["type"] == "array":
         return (
@@ -197,7 +261,8 @@ def reads(text: str) -> TeamFile | None:
 #: Not about the shape of one table: JSON Schema cannot say them.
 _OF_NAMES = (
     *("twice", "no such host", "no such member", "no such work", "no such verifier"),
-    *("needs itself", "a circle", "a verifier that"),
+    *("needs itself", "a circle", "a verifier that", "two in one folder", "no such claimant", "called as the person"),
+    *("a check without a program", "a check of one name twice", "a check with no limit"),
 )
 
 
@@ -208,7 +273,7 @@ def test_the_schema_refuses_what_the_reader_refuses(name: str) -> None:
     assert admits(json.loads(schema()), found) == any(each in name for each in _OF_NAMES)
 
 
-_TEXTS = st.sampled_from(["", " ", "a", "b", "me", "low", "urgent", "worktree", "full_access", "x\ny", "é"])
+_TEXTS = st.sampled_from(["", " ", "a", "b", "a=b", "me", "low", "urgent", "worktree", "full_access", "x\ny", "é"])
 _VALUES = st.one_of(_TEXTS, st.lists(_TEXTS, max_size=2), st.integers(0, 1), st.booleans())
 
 
@@ -224,9 +289,10 @@ def test_schema_and_reader_agree_on_every_field(table: str, data: st.DataObject)
         ("work", "key"),
         ("work", "title"),
         ("work", "assign"),
+        ("work", "claim"),
         ("work", "verifier"),
         ("work", "needs"),
-    }:
+    } or (table, value) == ("member", "me"):
         return  # of names, above
     text = "\n".join(
         f"{head}\n" + "\n".join(f"{key} = {json.dumps(each)}" for key, each in each_row.items())

@@ -167,7 +167,7 @@ def test_informational_mail_begins_no_cycle_and_comes_with_the_next(field: Field
 
 
 def test_a_turn_is_steered_while_it_goes_on_and_not_after(field: Field) -> None:
-    folder = field.talker(works=WORK, quiet=4, steers=True)
+    folder = field.talker(works=WORK, quiet=4, profile="steers = true")
     field.start()
     up(field)
     told(field)
@@ -183,10 +183,9 @@ def test_a_turn_is_steered_while_it_goes_on_and_not_after(field: Field) -> None:
     assert len(took(folder)) <= 3
 
 
-@pytest.mark.parametrize("point", ["steer-prepared", "deliver-pasted", "steer-done"])
-def test_killed_in_a_steer_it_is_typed_once(field: Field, point: str) -> None:
-    folder = field.talker(works=WORK, quiet=20, steers=True)
-    daemon = field.start(FIRM_CRASH_AT=f"{point}:2" if point == "deliver-pasted" else point)
+def test_killed_over_the_text_of_a_steer_it_is_typed_once(field: Field) -> None:
+    folder = field.talker(works=WORK, quiet=20, profile="steers = true")
+    daemon = field.start(FIRM_CRASH_AT="deliver-pasted:2")
     up(field)
     told(field)
     field.call("session", "steer", session(field)["id"], "--text", "rather blue")

@@ -12,6 +12,7 @@ import signal
 
 import pytest
 
+from tests.support.aftermath import check, events, strangers, until_quiet
 from tests.support.crash import dice
 from tests.support.daemon import Daemon
 from tests.support.runs import Field
@@ -49,17 +50,17 @@ def test_after_kills_at_random_every_place_has_one_proven_process(field: Field, 
     field.team(*MEMBERS, works=work)
     daemon = field.start()
     assert field.call("up", "team.toml", "--detach").returncode == 0
-    for _ in range(kills):
-        daemon = _hurt(field, daemon, chance)
-    # The last daemon begins anew: what failed in a row before counts no more.
-    daemon.kill()
-    field.start()
-    live = field.until_proven(len(MEMBERS))
-    assert sorted(field.roots()) == sorted(each["pid"] for each in live)
-    assert len({each["agent_member_id"] for each in live}) == len(MEMBERS)
-    assert [e["id"] for e in field.ask("effect", "list")["items"] if e["state"] == "prepared"] == []
-    shown = field.ask("work", "list")["items"]
-    assert [(each["title"], each["phase"]) for each in shown] in ([("wait", "open")], [("wait", "active")])
-    assert shown[0]["owner_id"] is not None
-    done = field.call("down")
-    assert (done.returncode, field.members(), field.server_lives()) == (0, [], False), done.stdout
+    before = events(field)
+    with strangers(field):
+        for _ in range(kills):
+            daemon = _hurt(field, daemon, chance)
+        # The last daemon begins anew: what failed in a row before counts no more.
+        daemon.kill()
+        field.start()
+        live = until_quiet(field, len(MEMBERS))
+        assert len({each["agent_member_id"] for each in live}) == len(MEMBERS)
+        check(field, before)
+        (work,) = field.look("work.list")["items"]
+        assert (work["title"], work["phase"] in {"open", "active"}, work["owner_id"] is None) == ("wait", True, False)
+        done = field.call("down")
+        assert (done.returncode, field.members(), field.server_lives()) == (0, [], False), done.stdout

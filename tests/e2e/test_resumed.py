@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from client.protocol.boundary import Boundary
 from supervisor.decide import MOST_FAILURES
-from tests.e2e.test_crash_points import _LAUNCH
 from tests.e2e.test_runs import end_tmux
 from tests.e2e.test_told import WORK, mail, send
 from tests.support.daemon import Daemon
@@ -39,10 +39,10 @@ def tell(field: Field, body: str) -> None:
     until(field, lambda: mail(field, sent)["state"] == "provider_received")
 
 
-def begun(field: Field, **env: str) -> tuple[Any, Path, Daemon]:
+def begun(field: Field, crash: str = "", **talks: Any) -> tuple[Any, Path, Daemon]:  # noqa: ANN401 — as a talker takes it
     """Its first session, in which it was told something, the transcript of that, and the daemon."""
-    folder = field.talker(keeps=KEPT)
-    daemon = field.start(HOME=str(field.home.temporary), **env)
+    folder = field.talker(keeps=KEPT, **talks)
+    daemon = field.start(HOME=str(field.home.temporary), FIRM_CRASH_AT=crash)
     assert field.call("up", "team.toml", "--detach").returncode == 0
     (session,) = field.until_live()
     tell(field, "remember blue")
@@ -202,10 +202,10 @@ def test_a_member_whose_transcript_is_gone_is_not_started_in_a_blank_one(field: 
         assert third["native_session"] != native
 
 
-@pytest.mark.parametrize("point", _LAUNCH)
+@pytest.mark.parametrize("point", [each for each in Boundary if each.startswith("launch")])
 def test_killed_in_the_launch_of_a_successor_one_process_is_in_the_conversation(field: Field, point: str) -> None:
     """Whichever daemon does what of it."""
-    first, transcript, dying = begun(field, FIRM_CRASH_AT=f"{point}:2")
+    first, transcript, dying = begun(field, crash=f"{point}:2")
     os.kill(first["pid"], signal.SIGKILL)
     assert dying.wait() == -signal.SIGKILL
     field.start(HOME=str(field.home.temporary))
@@ -244,3 +244,13 @@ def test_whoever_looks_sees_who_goes_on_with_what(field: Field) -> None:
         ["native_session", native],
         ["resumed_from", first["id"]],
     ]
+
+
+def test_a_picker_at_a_resume_is_answered_as_its_profile_says(field: Field) -> None:
+    """A program that asks which part of the conversation it shall take, before it takes a text."""
+    picker = {"lines": ["^1. Resume from summary", "^2. Resume full session"], "keys": ["2"]}
+    first, transcript, _ = begun(field, dialogs=[picker])
+    transcript.with_name("asks").write_text("1. Resume from summary|2. Resume full session -> 2")
+    os.kill(first["pid"], signal.SIGKILL)
+    resumed(field, first, next_of(field, first), transcript)
+    assert transcript.with_name("pressed").read_text() == "2"

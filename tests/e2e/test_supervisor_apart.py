@@ -5,67 +5,23 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
 
-import attrs
 import pytest
 
 from client.protocol.refusals import Code
-from tests.support.daemon import Daemon, Log
+from tests.support.apart import apart, until_adopted
+from tests.support.daemon import Daemon
 from tests.support.runs import Field
-from tests.support.wire import PATIENCE, Client
+from tests.support.wire import Client
 
 #: Seconds of the lease here, so that its end is soon.
 LEASE = 2
 
 
-@attrs.frozen
-class Apart:
-    """One that runs; ``log`` is what it says."""
-
-    process: subprocess.Popen[bytes]
-    log: Log
-
-    def wait(self) -> int:
-        status = self.process.wait(PATIENCE)
-        self.log.finish()
-        return status
-
-
-@contextmanager
-def apart(field: Field, run_id: str) -> Generator[Apart]:
-    """A supervisor of the run in a process of its own, which has taken it; none is left afterwards."""
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-m", "daemon", "supervise", run_id, str(LEASE)],
-        env=field.environment,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stderr is not None
-    log = Log(process.stderr)
-    try:
-        log.until("holding run=")
-        yield Apart(process, log)
-    finally:
-        process.kill()
-        process.wait()
-        log.finish()
-
-
 def run_of(field: Field) -> dict[str, Any]:
     (run,) = field.ask("team-run", "list")["items"]
     return dict(run)
-
-
-def until_adopted(field: Field, session_id: str, sup_gen: int) -> None:
-    while field.held_by(session_id) != sup_gen:
-        seq = field.firm("event", "list", "--limit", "1")["seq"]
-        if field.held_by(session_id) != sup_gen:
-            field.wait(f"seq>{seq}")
 
 
 @pytest.fixture
@@ -81,7 +37,7 @@ def begun(field: Field) -> tuple[Daemon, dict[str, Any]]:
 def test_a_run_is_driven_by_a_process_of_its_own(field: Field, begun: tuple[Daemon, dict[str, Any]]) -> None:
     """It adopts what runs, starts what is missing, and does what is asked; the daemon's own stands back meanwhile."""
     daemon, session = begun
-    with apart(field, run_of(field)["id"]) as other:
+    with apart(field, run_of(field)["id"], lease=LEASE) as other:
         daemon.log.until("was taken by another process")
         daemon.log.until("SUPERVISOR_LEASE_HELD")
         until_adopted(field, session["id"], 2)
@@ -97,7 +53,7 @@ def test_a_run_is_driven_by_a_process_of_its_own(field: Field, begun: tuple[Daem
 
 def test_when_it_is_killed_the_daemon_adopts_what_it_drove(field: Field, begun: tuple[Daemon, dict[str, Any]]) -> None:
     _, session = begun
-    with apart(field, run_of(field)["id"]) as other:
+    with apart(field, run_of(field)["id"], lease=LEASE) as other:
         until_adopted(field, session["id"], 2)
         other.process.kill()
         assert other.wait() == -signal.SIGKILL
@@ -111,7 +67,7 @@ def test_one_that_stood_still_and_was_superseded_is_refused_by_name_and_ends(
 ) -> None:
     daemon, session = begun
     run = run_of(field)
-    with apart(field, run["id"]) as other:
+    with apart(field, run["id"], lease=LEASE) as other:
         until_adopted(field, session["id"], 2)
         other.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, other.process.pid, os.WSTOPPED)
@@ -140,7 +96,7 @@ def test_when_the_daemon_is_killed_it_goes_on_under_the_next_one(
     field: Field, begun: tuple[Daemon, dict[str, Any]]
 ) -> None:
     daemon, session = begun
-    with apart(field, run_of(field)["id"]) as other:
+    with apart(field, run_of(field)["id"], lease=LEASE) as other:
         until_adopted(field, session["id"], 2)
         daemon.kill()
         other.log.until("lost run=")
@@ -154,7 +110,7 @@ def test_when_the_daemon_is_killed_it_goes_on_under_the_next_one(
 
 def test_a_daemon_that_has_no_doors_yet_is_waited_for(field: Field, begun: tuple[Daemon, dict[str, Any]]) -> None:
     daemon, session = begun
-    with apart(field, run_of(field)["id"]) as other:
+    with apart(field, run_of(field)["id"], lease=LEASE) as other:
         until_adopted(field, session["id"], 2)
         daemon.kill()
         record = field.home.folder / "node.json"

@@ -4,12 +4,14 @@ clock that was set, a machine that slept.
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from pathlib import Path
 from typing import Any
 
 import attrs
+import psutil
 import pytest
 
 from daemon.loops import READ_FIRST, TICK
@@ -42,6 +44,7 @@ class Scene:
     daemon: Daemon
     tick: float
     clock: Path
+    go: Path  # a program waits for a line from the pipe of its name there, and has no child meanwhile
 
     def facts(self) -> dict[str, Any]:
         """Everything that is recorded of members and their Works, and how far the record goes."""
@@ -67,14 +70,18 @@ def begin(field: Field, scale: float, clock: Path) -> Daemon:
 
 
 def scene(field: Field, scale: float = SCALE) -> Scene:
+    go = field.home.temporary / "go"
+    go.mkdir()
+    for name in ("kiwi", "lime"):
+        os.mkfifo(go / name)
     rows = "".join(
         f'[[work]]\nkey = "{name}"\ntitle = "{name}"\ncriteria = ["x"]\nassign = "{name}"\n'
-        'context = "#!/bin/sh\\nexec sleep 600\\n"\n'
+        f'context = "#!/bin/sh\\nread on < {go}/{name}\\n"\n'
         for name in ("kiwi", "lime")
     )
     field.team("kiwi", "lime", works=rows)
     clock = field.home.temporary / "clock"
-    made = Scene(field, begin(field, scale, clock), TICK / scale, clock)
+    made = Scene(field, begin(field, scale, clock), TICK / scale, clock, go)
     assert field.call("up", "team.toml", "--detach").returncode == 0
     for each in field.ask("work", "list")["items"]:
         field.wait(f"work:{each['id']}.phase=active")
@@ -93,6 +100,34 @@ def test_a_daemon_that_stood_still_for_a_minute_expires_nothing(field: Field, sc
     made.daemon.signal(signal.SIGCONT)
     made.lives_through(3 * (TICK + READ_FIRST) / scale)
     assert made.facts() == before
+
+
+@pytest.mark.parametrize("scale", [SCALE, pytest.param(1, marks=[pytest.mark.soak, pytest.mark.timeout(300)])])
+def test_what_all_stood_still_together_goes_on_where_it_was(field: Field, scale: float) -> None:
+    """What comes nearest to a machine that slept: daemon, tmux server, members and their programs, all at once, and for
+    longer than anything waits for another; the wall clock has moved on by a day. On a machine that slept the clock that
+    all of them count by would have stood still too, which is less.
+    """
+    made = scene(field, scale)
+    before = made.facts()
+    server = field.server()
+    assert server is not None
+    everything = [made.daemon.pid, server, *field.members()]  # tmux continues what it sees stopped: it comes before
+    for pid in everything:
+        os.kill(pid, signal.SIGSTOP)
+    while not all(psutil.Process(pid).status() == psutil.STATUS_STOPPED for pid in everything):
+        os.sched_yield()
+    assert set(field.members()) | {made.daemon.pid, server} == set(everything), "nothing of it was left out"
+    made.clock.write_text(str(DAY))
+    made.lives_through(60 / scale)
+    for pid in reversed(everything):  # whoever hears of others first finds them awake
+        os.kill(pid, signal.SIGCONT)
+    made.lives_through(3 * (TICK + READ_FIRST) / scale)
+    assert made.facts() == before
+    for each in field.ask("work", "list")["items"]:  # and it goes on: what ends is seen to end, its Work is submitted
+        (made.go / each["title"]).write_text("on\n")
+        field.wait(f"work:{each['id']}.phase=review")
+    assert field.roots() == before["processes"]
 
 
 @pytest.mark.parametrize("jump", [DAY, -DAY], ids=["forward", "back"])

@@ -7,8 +7,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.runs import Field
 
 WORK = '[[work]]\nkey = "one"\ntitle = "build it"\ncriteria = ["it works"]\nassign = "kiwi"\n'
@@ -35,26 +33,14 @@ def test_a_work_is_told_at_the_terminal_with_its_commands(field: Field) -> None:
     folder = field.talker(works=WORK)
     field.start()
     assert field.call("up", "team.toml", "--detach").returncode == 0
-    (effect, *_) = told(field)
-    assert (effect["state"], effect["certainty"], effect["readback"]) == ("settled", "applied", "submitted")
+    effect = told(field)[0]
+    assert (effect["state"], effect["readback"]) == ("settled", "submitted")
     (work,) = field.ask("work", "list")["items"]
     (text,) = took(folder)
     assert text.startswith(f"Work {work['id']}, version {effect['work_version']}: build it/")
     assert f"firm work start --work-id {work['id']} --expected-version {work['version']}" in text
     (delivery,) = field.ask("work", "show", "--work-id", work["id"])["deliveries"]
     assert delivery["state"] == "provider_received"
-
-
-@pytest.mark.parametrize("point", ["deliver-prepared", "deliver-pasted", "deliver-done", "deliver-settled"])
-def test_killed_in_a_delivery_the_next_daemon_sees_to_it_that_it_is_typed_once(field: Field, point: str) -> None:
-    folder = field.talker(works=WORK)
-    dying = field.start(FIRM_CRASH_AT=point)
-    field.call("up", "team.toml", "--detach")  # the daemon may be gone before it is done
-    assert dying.wait() == -signal.SIGKILL
-    field.start()
-    (effect,) = told(field)
-    assert (effect["state"], effect["certainty"]) == ("settled", "applied")
-    assert len(took(folder)) == 1
 
 
 def test_killed_before_it_was_seen_to_be_taken_nothing_is_typed_again_and_a_person_is_asked(field: Field) -> None:
@@ -141,7 +127,7 @@ def test_what_nobody_took_is_unsubmitted_on_the_board_and_for_its_sender(field: 
     idle(field)
     sent = send(field, "which colour?")
     (effect,) = told(field)
-    reason = "unsubmitted: nothing on the screen changed after Enter was pressed 3 times"
+    reason = "unsubmitted: nothing shows that it was taken, after 3 attempts to send it"
     assert (effect["state"], effect["readback"]) == ("recovery_required", reason)
     assert (mail(field, sent)["state"], mail(field, sent)["reason"]) == ("routed", reason)
     (item,) = field.ask("attention", "list")["items"]

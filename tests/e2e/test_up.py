@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.shell import PATIENCE, has_ended, watched
+from tests.cli.shell import PATIENCE, complaints, has_ended, watched
 from tests.support.teams import TEAM, Person, person
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +48,11 @@ def rows(me: Person) -> list[dict[str, Any]]:
     return found
 
 
+def _sessions(me: Person, run: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = me.shell.answer("session", "list", "--team-run-id", run)["items"]
+    return found
+
+
 def counted(me: Person) -> tuple[int, int, int, int]:
     """Agents, teams, runs and Works."""
     lists = [me.shell.answer(noun, "list")["items"] for noun in ("agent", "team", "team-run")]
@@ -68,7 +73,7 @@ def test_up_starts_the_daemon_and_follows_the_run_to_its_end(me: Person) -> None
     for title in ("the parser", "the printer"):
         assert me.accepts(works[title]["id"])["resolution"] == "accepted"
     out, err = up.communicate(timeout=PATIENCE)
-    assert (up.returncode, err) == (0, b"")
+    assert (up.returncode, complaints(err.decode())) == (0, "")
     assert "Every Work was accepted." in out.decode()
     done = me.downs()
     assert (done.status, done.json["state"], done.json["left"]) == (0, "completed", [])
@@ -115,7 +120,7 @@ def test_a_changed_file_shows_the_difference_and_changes_nothing_without_a_yes(m
     done = me.shell.tries("up", "--detach")
     assert done.status == 1
     assert "[CONFIRMATION_REQUIRED core]" in done.err
-    for difference in ("member bob: role nothing → b", "work b: completion_criteria changed"):
+    for difference in ("member bob: role nothing → b", "work b: criteria with in colour"):
         assert difference in done.err
     assert me.shell.tries("up", "--json").refusal["code"] == "CONFIRMATION_REQUIRED"
     assert me.works() == before
@@ -150,7 +155,7 @@ def test_a_verifier_of_the_file_is_waited_for_shown_and_taken_away_with_it(me: P
     me.ups()
     me.shell.firm("wait", f"work:{me.works()['the parser']['id']}.phase=review")
     me.writes(verified)
-    assert "work a: verifier changed" in me.shell.tries("up", "--detach").err
+    assert "work a: verifier nothing → cid" in me.shell.tries("up", "--detach").err
     me.ups("--yes")
     work = me.works()["the parser"]
     members = me.shell.answer("team-run", "show", work["team_run_id"])["members"]
@@ -169,9 +174,66 @@ def test_a_verifier_of_the_file_is_waited_for_shown_and_taken_away_with_it(me: P
     assert f"  verifier cid ({named}): nothing said yet" in lines
     assert any(line.startswith(f"  firm member work verify {work['id']} --expected-version ") for line in lines)
     me.writes(verified.replace('verifier = "cid"\n', ""))
-    assert "work a: verifier changed" in me.shell.tries("up", "--detach").err
+    assert "work a: verifier cid → nothing" in me.shell.tries("up", "--detach").err
     me.ups("--yes")
     assert me.accepts(work["id"])["resolution"] == "accepted"
+
+
+def test_a_ceiling_is_that_of_the_next_session_and_the_commands_that_are_named_open_it(me: Person) -> None:
+    works = me.ups()["works"]
+    me.shell.firm("wait", f"work:{works['a']}.phase=review")
+    me.writes(TEAM.replace('name = "bob"', 'name = "bob"\nceiling = "read_only"'))
+    anew = "firm close bob, then firm reopen bob"
+    later = f"member bob: ceiling workspace_write → read_only (from its next session on: {anew})"
+    assert f"The file asks for 1 change: {later}. " in me.shell.tries("up", "--detach").err
+    assert me.ups("--yes")["not_changed"] == [f"member bob: its open session keeps the ceiling workspace_write: {anew}"]
+    assert [row["ceiling"] for row in rows(me) if row["member"] == "bob"] == ["workspace_write"]
+    for command in anew.split(", then "):
+        me.shell.firm(*command.split()[1:])
+    assert me.ups()["not_changed"] == []
+    ((agent, name),) = [(each["id"], each["name"]) for each in me.shell.answer("agent", "list")["items"][1:]]
+    assert name == "bob"
+    (run,) = me.shell.answer("team-run", "list")["items"]
+    seq = 0
+    while not (opened := [s for s in _sessions(me, run["id"]) if s["state"] != "closed"]):
+        seq = json.loads(me.shell.firm("wait", f"team-run:{run['id']}.seq>{seq}", "--json"))["seq"]
+    assert [(each["agent_member_id"], each["ceiling"]) for each in opened] == [(agent, "read_only")]
+
+
+def test_of_a_work_that_has_begun_is_said_when_a_change_counts_and_who_keeps_it(me: Person) -> None:
+    pipe = me.root / "pipe"
+    os.mkfifo(pipe)
+    first = TEAM.replace("echo new > made", f"cat {pipe} > made").replace('needs = ["a"]\n', "")
+    me.writes(first)
+    work = me.ups()["works"]["a"]
+    me.shell.firm("wait", f"work:{work}.phase=active")
+    changed = first.replace('["it reads"]', '["it reads", "it is fast"]\nneeds = ["b"]').replace(
+        '"bob"\n\n[[work]]', "@", 1
+    )
+    changed = changed.replace('assign = "bob"', 'assign = "cid"', 1).replace(
+        "@", '"bob"\n\n[[member]]\nname = "cid"\n\n[[work]]'
+    )
+    me.writes(changed)
+    said = me.shell.tries("up", "--detach").err
+    given = "(it is active: bob has been given it as it was; firm send bob TEXT)"
+    assert f"work a: criteria with it is fast {given}" in said
+    assert "work a: needs with b (it is active: that holds once it is open again)" in said
+    assert "work a: who does it: the Host gives it to bob → the Host gives it to cid" in said
+    keeps = "work a: bob answers for it, not cid; "
+    assert me.ups("--yes")["not_changed"] == [f"{keeps}it is active, and can be released once it is open again"]
+    assert me.shell.firm("send", "bob", "be fast").startswith("To bob: ")
+    pipe.write_text("new")
+    me.shell.firm("wait", f"work:{work}.phase=review")
+    (said,) = me.ups()["not_changed"]
+    back = re.fullmatch(f"{keeps}firm (.+) --reason TEXT sends it back, then it can be released", said)
+    assert back is not None
+    me.shell.firm(*back[1].split(), "--reason", "no")
+    (said,) = me.ups()["not_changed"]
+    release = re.fullmatch(f"{keeps}firm (.+) takes it back, and firm up goes on", said)
+    assert release is not None
+    me.shell.firm(*release[1].split())
+    assert me.ups()["not_changed"] == []
+    assert me.shell.answer("work", "show", work)["owner"] == "cid"
 
 
 def test_a_file_that_is_not_there_is_told(me: Person) -> None:

@@ -196,6 +196,23 @@ def test_a_folder_that_is_no_worktree_of_ours_is_never_taken_away(field: Field) 
     assert (field.repo.root / "file").exists()
 
 
+def test_two_who_would_write_into_one_folder_are_named_and_nothing_is_begun(field: Field) -> None:
+    """Where there is no git there is no worktree. What lifts it does, also for a folder that the node knows."""
+    plain = field.home.temporary / "plain"
+    plain.mkdir()
+    field.team("kiwi", "lime").rename(plain / "team.toml")
+    field.start()
+    up = ("up", str(plain / "team.toml"), "--detach")
+    refused = field.call(*up)
+    assert refused.returncode == 2
+    assert f"'kiwi' and 'lime' would write into one folder: {plain}" in " ".join(refused.stderr.split())
+    assert (field.ask("agent", "list")["items"], field.ask("team", "list")["items"]) == ([], [])
+    repo(plain)
+    assert field.call(*up).returncode == 0
+    field.until_live(2)
+    assert len({each["path"] for each in listed(field)}) == 2
+
+
 @pytest.mark.parametrize("point", _ARCHIVE)
 def test_killed_in_an_archive_the_next_daemon_ends_it(field: Field, point: str) -> None:
     """At every boundary of it; nothing of the worktree is left, and nothing of its branch is lost."""

@@ -11,10 +11,13 @@ from client.protocol.event import ListEvents, Waited, WaitForEvent, WatchEvents
 from client.protocol.ids import AgentMemberRef
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
+from daemon.operations import find
+from daemon.waiting import wait
 from store.database import in_thread
-from tests.support import refusals, scene
+from tests.support import effects, mail, refusals, scene
 from tests.support.node import Exchange, InProcessNode, in_process
 from tests.support.refusals import refused_while_spoilt
+from tests.support.run import stage
 from tests.support.spoil import spoil
 from tests.support.stores import SLOW
 
@@ -94,7 +97,10 @@ async def test_a_wait_wakes_only_on_commits_of_its_record(node: InProcessNode) -
 
 
 async def test_no_commit_falls_between_looking_and_parking(node: InProcessNode, autojump_clock: MockClock) -> None:
-    """A commit is made, and announced, when the wait has looked and before it parks. Else it would sleep for ever."""
+    """A commit is made, and announced, when the wait has looked and before it parks. Else it would sleep for ever.
+
+    The wait is asked as the daemon asks it, without the dispatcher, which looks too, before it.
+    """
     ann = await scene.agent(node)
     look, done = node.store.look, list[str]()
 
@@ -108,7 +114,8 @@ async def test_no_commit_falls_between_looking_and_parking(node: InProcessNode, 
 
     node.store.look = look_then_commit  # type: ignore[method-assign,assignment]
     began = autojump_clock.current_time()
-    answer = await node.ok(paused(ann))
+    answer = await wait(node.store, node.relay, node.call(), paused(ann))
+    assert isinstance(answer, Waited), answer
     assert (done, answer.timed_out) == (["committed"], False)
     assert autojump_clock.current_time() == began
 
@@ -248,6 +255,31 @@ async def test_only_the_operator_waits_on_everything(node: InProcessNode) -> Non
         )
         answer = await node.ok(paused(ann, timeout_ms=0), plane=plane, actor=ann.id)
         assert answer.timed_out
+
+
+async def test_nobody_waits_on_what_they_may_not_see(node: InProcessNode) -> None:
+    """A wait answers with events: it hides what ``show`` hides, the other team's and the mail between two others."""
+    our, their = await stage(node), await effects.cold(node)
+    work = await their.owned(their.bob)
+    letter = await mail.sent(their, their.cid, their.ann)
+    effect = await effects.prepared(their)
+    hidden = [
+        ("work", work.id),
+        ("team-run", their.run.id),
+        ("session", their.bob.session.id),
+        ("effect", effect.id),
+        ("mail", letter.deliveries[0].id),
+    ]
+    for noun, record in hidden:
+        ask = WaitForEvent(predicate=f"{noun}:{record}.version>0", timeout_ms=0)
+        for stranger in (our.ann, our.bob):
+            assert await mail.refused(our, stranger, ask) == find.not_found(noun, record)
+        for theirs in (their.ann, their.cid):
+            assert not (await mail.ok(their, theirs, ask)).timed_out
+        assert not (await node.ok(ask)).timed_out
+    third = await mail.also(their, "dan")
+    between = WaitForEvent(predicate=f"mail:{letter.deliveries[0].id}.version>0", timeout_ms=0)
+    assert await mail.refused(their, third, between) == find.not_found("mail", letter.deliveries[0].id)
 
 
 async def test_one_commit_wakes_two_hundred_waits(node: InProcessNode, autojump_clock: MockClock) -> None:

@@ -8,7 +8,7 @@ from client.protocol.effect import Certainty, CloseSession, EffectKind, EffectSt
 from client.protocol.event import ListEvents
 from client.protocol.ids import SessionId, TeamRef
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import CapabilityState
+from client.protocol.session import CapabilityState, Liveness
 from client.protocol.team_run import Coordination, CreateTeamRun, ReopenMemberRun
 from tests.support import effects, refusals
 from tests.support.node import InProcessNode
@@ -50,6 +50,12 @@ async def test_a_session_that_is_being_closed_is_closed_once(node: InProcessNode
     before = node.rows()["effects"]
     assert await effects.control(s, STOP) == first
     assert node.rows()["effects"] == before
+
+
+async def test_of_a_session_that_was_stopped_it_is_known_that_its_process_has(node: InProcessNode) -> None:
+    s = await effects.live(node)
+    await supervised(s, effects.settle(s, await effects.control(s, STOP)))
+    assert (await effects.session_now(s)).process is Liveness.STOPPED
 
 
 async def test_a_place_that_was_closed_with_its_session_is_opened_again(node: InProcessNode) -> None:

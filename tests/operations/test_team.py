@@ -7,7 +7,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from client.protocol.agent import UpdateAgent
+from client.protocol.agent import AgentMember, UpdateAgent, WorkspacePolicy
+from client.protocol.ceiling import Ceiling
 from client.protocol.ids import AgentMemberRef, Folder, TeamRef
 from client.protocol.membership import (
     GuestRole,
@@ -16,6 +17,7 @@ from client.protocol.membership import (
     MembershipState,
     ShowMembership,
     SubscriptionState,
+    TeamMembership,
 )
 from client.protocol.operation import Plane
 from client.protocol.project import ListProjects
@@ -145,18 +147,36 @@ async def test_team_list_cursor_invalid(node: InProcessNode) -> None:
         assert await node.refused(ask) == refusals.stale_cursor()
 
 
+def taking_part(agent: AgentMember, membership: TeamMembership) -> Participant:
+    return Participant(
+        name=agent.name,
+        membership=membership,
+        profile=agent.profile,
+        ceiling=agent.ceiling,
+        workspace=agent.workspace,
+    )
+
+
 async def test_team_show_ok(node: InProcessNode) -> None:
-    """The Host first, then in the order they came; who has left is not shown."""
+    """The Host first, then in the order they came; who has left is not shown. Each as its agent member is now."""
     crew = await scene.crew(node)
+    change = UpdateAgent(
+        agent_member_id=AgentMemberRef(crew.bob.id),
+        expected_version=crew.bob.version,
+        profile="command",
+        ceiling=Ceiling.READ_ONLY,
+        workspace=WorkspacePolicy.SHARED,
+    )
+    bob = await node.ok(change)
     guest = await scene.invited(node, crew.team, crew.eve, GuestRole.OBSERVER)
     dev = await scene.agent(node, "dev")
     await scene.left(node, await scene.joined(node, crew.team, dev))
     shown = await node.ok(ShowTeam(team_id=CREW))
     assert shown.team == crew.team
     assert shown.members == [
-        Participant(name="ann", membership=crew.host),
-        Participant(name="bob", membership=crew.member),
-        Participant(name="eve", membership=guest),
+        taking_part(crew.ann, crew.host),
+        taking_part(bob, crew.member),
+        taking_part(crew.eve, guest),
     ]
     assert await node.ok(ShowTeam(team_id=TeamRef(crew.team.id))) == shown
 

@@ -13,7 +13,7 @@ from client.protocol.refusals import Code, Refusal
 from daemon.terminals import Terminals
 from providers.fake import Fake
 from providers.port import Stopped, Unreachable
-from supervisor.desk import Means
+from supervisor.means import Means
 from tests.support import effects, refusals
 from tests.support.node import InProcessNode
 from tests.support.refusals import refused_while_spoilt

@@ -12,6 +12,7 @@ import pytest
 from client.protocol.ids import AgentMemberRef, TeamRef
 from client.protocol.operation import Plane, Request
 from client.protocol.refusals import Code, Refusal
+from client.protocol.shape import shapes
 from client.protocol.table import OPERATIONS
 from client.protocol.team import HandOverTeam
 from client.protocol.team_run import CompleteTeamRun, TeamRun
@@ -94,13 +95,23 @@ async def test_i2_the_events_of_every_record_of_a_run_add_up_to_its_row(node: In
             assert [e[3] for e in found] == list(range(1, row[2] + 1))
 
 
-async def test_i4_a_version_that_is_not_the_current_one_changes_nothing_of_any_verb(node: InProcessNode) -> None:
-    """Also one that is far ahead."""
-    s = await stage(node)
-    work = await s.work()
-    ask = UpdateWork(work_id=work.id, expected_version=2**53, context="more")
-    refusal = await works.ann(s).refused(ask)
-    assert (refusal.code, refusal.current_version) == (Code.VERSION_CONFLICT, 1)
+#: Verbs that say which version they saw; an attempt is spoken of by its session, generation and fence.
+VERSIONED = [
+    op.verb for op in OPERATIONS if op.noun == "work" and "expected_version" in {s.name for s in shapes(op.request)}
+]
+
+
+@pytest.mark.parametrize("name", VERSIONED)
+async def test_i4_a_version_that_is_not_the_current_one_changes_nothing_of_any_verb(
+    node: InProcessNode, name: str
+) -> None:
+    """One of before, the next, and one that is far ahead."""
+    s, verb = await stage(node), VERBS[name]
+    work = await verb.work(s)
+    request: Any = verb.request(s, work)
+    for version in {1, work.version - 1, work.version + 1, 2**53} - {0, work.version}:
+        refusal = await verb.who(s).refused(attrs.evolve(request, expected_version=version))
+        assert (refusal.code, refusal.current_version) == (Code.VERSION_CONFLICT, work.version)
 
 
 async def test_i5_a_key_answers_as_it_did_though_the_work_moved_on(node: InProcessNode) -> None:

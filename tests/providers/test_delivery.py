@@ -9,13 +9,13 @@ import attrs
 import pytest
 import trio
 
-from providers.port import Delivered, Handle, Provider, Taken, Typing
+from providers.port import Delivered, Dialog, Handle, Provider, Taken, Typing
 from providers.tmux.provider import Tmux
 from tests.support.terminals import COMPOSER, QUICK, python, shell, shown, started
 
 SUBMITTED = Delivered(taken=Taken.SUBMITTED)
 #: How the programs below like to be typed to: their composer is a line that begins with a mark and has no more.
-MARKED = attrs.evolve(QUICK, composer=r">\s*", dialogs=[r"^Do you trust"])
+MARKED = attrs.evolve(QUICK, composer=r">\s*", dialogs=[Dialog(lines=[r"^Do you trust"])])
 
 
 async def composer(provider: Provider, folder: Path, swallowed: int = 0) -> Handle:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -43,6 +44,25 @@ def stuck(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], set[Process]
 async def test_nothing_left_is_not_said_when_nobody_could_look(stuck: Callable[[], set[Process]]) -> None:
     with trio.fail_after(5):
         assert isinstance(await ending.end_all(stuck, grace=0.1), Unreachable)
+
+
+async def test_there_is_a_moment_at_which_it_is_given_up(
+    stuck: Callable[[], set[Process]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long each step of it may take."""
+    for name in ("_LOOK_WITHIN", "_PATIENCE"):
+        monkeypatch.setattr(ending, name, 600.0)
+    with trio.fail_after(30):
+        assert isinstance(await ending.end_all(stuck, until=trio.current_time() + 0.2), Unreachable)
+
+
+async def test_who_has_little_time_still_kills(sleeper: subprocess.Popen[bytes]) -> None:
+    """Half of what is left is for whoever ends by itself."""
+    seen = process(sleeper.pid)
+    assert seen is not None
+    sleeper.send_signal(signal.SIGSTOP)  # it takes no TERM
+    with trio.fail_after(30):
+        assert await ending.end_all(lambda: {seen}, grace=600.0, until=trio.current_time() + 6.0) == ()
 
 
 async def test_what_was_seen_before_is_ended_all_the_same(

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import re
+import sys
 from pathlib import Path
 
+import attrs
 import pytest
 
 from providers import profiles
-from providers.port import Typing
-from providers.profiles import Native, Profile, Wrong, read
+from providers.port import Dialog, Typing
+from providers.profiles import Native, Place, Profile, Wrong, read
 
 WHOLE = r"""
 argv = ["{python}", "-m", "agent"]
 steers = true
+env = { AGENT_HOME = "{session}" }
+files = { "agent.json" = "{}" }
 [typing]
 before_enter = 1
 enters = 2
 settle = 1.5
 quiet = 60
 composer = '>\s*'
-dialogs = ["^Do you trust"]
+keys_before_enter = ["Escape"]
+after_keys = 0.5
+file_above = 900
+[[typing.dialogs]]
+lines = ["^Do you trust", '^> 1\. Yes']
+keys = ["Enter"]
 [native]
 start = ["--session-id", "{native_id}"]
 resume = ["--resume={native_id}"]
@@ -37,9 +48,41 @@ WITH_FILE = RESUMED + 'transcript = "/{native_id}"'
 
 
 def test_a_file_says_everything_that_a_profile_can() -> None:
-    typing = Typing(before_enter=1, enters=2, settle=1.5, quiet=60, composer=r">\s*", dialogs=["^Do you trust"])
-    whole = Profile(name="agent", argv=["{python}", "-m", "agent"], typing=typing, steers=True, native=NATIVE)
-    assert read("agent", WHOLE) == whole
+    typing = Typing(
+        before_enter=1,
+        enters=2,
+        keys_before_enter=["Escape"],
+        after_keys=0.5,
+        file_above=900,
+        settle=1.5,
+        quiet=60,
+        composer=r">\s*",
+        dialogs=[Dialog(lines=["^Do you trust", r"^> 1\. Yes"], keys=["Enter"])],
+    )
+    assert read("agent", WHOLE) == Profile(
+        name="agent",
+        argv=["{python}", "-m", "agent"],
+        env={"AGENT_HOME": "{session}"},
+        files={"agent.json": "{}"},
+        typing=typing,
+        steers=True,
+        native=NATIVE,
+    )
+
+
+def test_places_are_put_in_and_other_braces_stay() -> None:
+    cwd = 'a "b"\\ü'
+    words = ["{python}", "{cwd}{session}", "{x} {}", "{{cwd}}", "{"]
+    names: list[str] = ["a.json", "a.toml", "a.txt"]
+    files = dict.fromkeys(names, '{"at": "{cwd}"}')
+    of = Profile(name="agent", argv=words, env={"A": "{cwd}"}, files=files)
+    place = Place(cwd, "/own")
+    assert place.words(of) == [sys.executable, f"{cwd}/own", "{x} {}", f"{{{cwd}}}", "{"]
+    assert place.env(of) == {"A": cwd}
+    found = place.files(of)
+    assert json.loads(found["a.json"]) == {"at": cwd}
+    assert found["a.json"] == found["a.toml"]
+    assert found["a.txt"] == f'{{"at": "{cwd}"}}'
 
 
 def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
@@ -59,9 +102,6 @@ def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
         ('argv = ["a"]\n[typing]\nspeed = 1', "speed"),
         ('argv = ["a"]\n[typing]\nquiet = "long"', "expected a finite number"),
         ('argv = ["a"]\n[typing]\ncomposer = "("', "'(' is no regular expression: "),
-        ('argv = ["a"]\n[typing]\ndialogs = ["["]', "'[' is no regular expression: "),
-        ('argv = ["{pythn}"]', "'{pythn}': in braces there can be {python}; a brace itself is written twice"),
-        ('argv = ["{python"]', "'{python': "),
         (RESUMED, "required"),
         (RESUMED + 'transcript = "/x"', "native.transcript does not name {native_id}"),
         (RESUMED + 'transcript = "{home}/{id}"', "in braces there can be {cwd}, {cwd_slug}, {home}, {native_id}"),
@@ -69,6 +109,15 @@ def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
         (RESUMED + 'transcript = "x/{native_id}"', "native.transcript is no absolute path"),
         (WITH_FILE.replace('resume = ["{native_id}"]', 'resume = ["-c"]'), "native.resume does not name {native_id}"),
         (WITH_FILE.replace('start = ["{native_id}"]', "start = []"), "native.start does not name {native_id}"),
+        ('argv = ["a"]\n[[typing.dialogs]]\nlines = ["["]', "'[' is no regular expression: "),
+        ('argv = ["a"]\n[[typing.dialogs]]\nlines = []', "a dialog without lines would stand on every screen"),
+        ('argv = ["a"]\n[[typing.dialogs]]\nlines = ["x"]\nkeys = ["Return"]', "'Return' is no key: "),
+        ('argv = ["a"]\nenv = {FIRM_SOCKET = "x"}', "'FIRM_SOCKET' is no variable that a profile sets"),
+        ('argv = ["a"]\nenv = {"A=B" = "x"}', "'A=B' is no variable that a profile sets"),
+        ('argv = ["a"]\nfiles = {"/etc/x" = "x"}', "'/etc/x' is no path below the session's own folder"),
+        ('argv = ["a"]\nfiles = {"a/../../x" = "x"}', "is no path below the session's own folder"),
+        ('argv = ["a"]\nfiles = {"told/x" = "x"}', "is no path below the session's own folder"),
+        ('argv = ["a"]\n[typing]\nkeys_before_enter = [";"]', "';' is no key: "),
     ],
 )
 def test_what_is_no_profile_says_why(text: str, said: str) -> None:
@@ -103,3 +152,13 @@ def test_a_transcript_is_where_the_program_keeps_it_for_the_folder_that_it_sees(
     assert NATIVE.file("7f", cwd=str(tmp_path / "link"), home="/home/me") == Path(f"/home/me/.agent/{slug}/7f.jsonl")
     beside = Native(start=[], resume=[], transcript="{cwd}/{native_id}")
     assert beside.file("7f", cwd=str(tmp_path / "link"), home="/") == tmp_path / "my_repo.git" / "7f"
+
+
+def test_the_profile_that_is_shown_to_people_is_one() -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/write-a-profile.md").read_text()
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    found = read("agent", text)
+    assert found.typing is not None
+    said = set(re.findall(r"^(\w+) *=", text, re.MULTILINE)) | set(re.findall(r"^\[+([\w.]+)\]", text, re.MULTILINE))
+    fields = {field.name for cls in (Profile, Typing, Dialog) for field in attrs.fields(cls)}
+    assert {each.rpartition(".")[2] for each in said} == fields - {"name"}

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,8 +19,10 @@ import libtmux
 import pytest
 import trio
 
+from providers import ending
 from providers.port import Handle, NotStarted, Seen, Stopped, Unreachable, Why
 from providers.process import Process, process, stat
+from providers.tmux import provider
 from providers.tmux.provider import Opened, Tmux
 from providers.tmux.server import ALLOWED, SOCKET_BYTES, Said
 from tests.support.ptys import few, missing
@@ -242,6 +245,26 @@ async def test_a_stalled_server_can_be_closed(folder: Path, tmp_path: Path) -> N
             assert await tmux.close() == Stopped(left=())
         assert not server.lives()
         assert not Process(handle.pid, handle.start_ticks).lives()
+
+
+async def test_a_close_keeps_to_its_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long each step of it may take: the server is stopped, and what is below it cannot be read."""
+    hangs = threading.Event()
+
+    def look(_: Process) -> set[Process]:
+        hangs.wait()
+        return set()
+
+    async with tmux_in(folder) as tmux:
+        os.kill(server_of(tmux).pid, signal.SIGSTOP)
+        with monkeypatch.context() as slow, trio.fail_after(30):
+            slow.setattr(provider, "under", look)
+            slow.setattr(provider, "CLOSE_SECONDS", 0.5)
+            slow.setattr(provider, "_FOR_THE_SERVER", 0.2)
+            for name in ("_LOOK_WITHIN", "_PATIENCE"):
+                slow.setattr(ending, name, 600.0)
+            assert isinstance(await tmux.close(), Unreachable)
+        hangs.set()
 
 
 async def test_strangers_are_not_touched(tmux: Tmux, tmp_path: Path, folder: Path) -> None:

@@ -22,7 +22,8 @@ from daemon.inside import Inside
 from providers.fake import running
 from providers.process import process
 from supervisor.checks import Checks
-from supervisor.desk import Means
+from supervisor.folders import Folders
+from supervisor.means import Means
 from supervisor.run import supervise
 from tests.support import works
 from tests.support.node import InProcessNode
@@ -102,6 +103,7 @@ async def bench(node: InProcessNode, tmp_path: Path) -> AsyncIterator[Bench]:
             launcher=lambda launch_id: (launch_id,),
             profiles={},
             home="/",
+            folders=Folders(tmp_path / "sessions"),
             checks=Checks(tmp_path / "scratch", tmp_path / "logs", {"PATH": os.environ["PATH"]}),
         )
         yield Bench(s, project, means, tmp_path)

@@ -27,8 +27,9 @@ from providers import fake
 from providers.fake import Fake
 from providers.port import Launch, Provider, Seen
 from supervisor import lease as leases
-from supervisor.desk import Means
+from supervisor.folders import Folders
 from supervisor.lease import TTL, Lease, Lost, supervise_apart
+from supervisor.means import Means
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
 from tests.support.terminals import shell
@@ -123,6 +124,7 @@ def nothing(ready: Callable[[], Any] = trio.lowlevel.checkpoint, provider: Provi
         launcher=lambda _: ("/bin/false", ""),
         profiles={},
         home="/",
+        folders=Folders(Path("/nowhere")),
     )
 
 

@@ -34,7 +34,8 @@ from client.protocol.work_asks import (
 from daemon import loops as loops_of_the_daemon
 from daemon.inside import Inside
 from daemon.loops import Loops
-from supervisor.desk import _AGAIN, Means
+from supervisor.desk import _AGAIN
+from supervisor.means import Means
 from supervisor.run import supervise
 from tests.support import scene
 from tests.support.node import InProcessNode

@@ -50,7 +50,8 @@ from providers.fake import Fake
 from store import maintenance
 from store.database import QUICK, Run, Store
 from store.maintenance import Opened
-from supervisor.desk import Means
+from supervisor.folders import Folders
+from supervisor.means import Means
 from tests.support.spoil import execute
 
 #: Who asks: a session, an agent's id, the id of the run a supervisor holds, or nobody for the operator.
@@ -290,7 +291,13 @@ def _means(provider: Fake) -> Means:
         raise AssertionError("nobody supervises here")
 
     return Means(
-        provider=provider, ready=ready, folder=nowhere, launcher=lambda _: ("/bin/false", ""), profiles={}, home="/"
+        provider=provider,
+        ready=ready,
+        folder=nowhere,
+        launcher=lambda _: ("/bin/false", ""),
+        profiles={},
+        folders=Folders(Path("/nowhere")),
+        home="/",
     )
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from tests.support.daemon import Daemon, Home, new_home
 from tests.support.repos import Repo
 from tests.support.terminals import KEEPER, MEMBER
-from tests.support.wire import PATIENCE
+from tests.support.wire import PATIENCE, Client
 
 FIRM = str(Path(sys.executable).with_name("firm"))
 
@@ -43,8 +43,12 @@ class Field:
 
     def start(self, **env: str) -> Daemon:
         """A daemon that puts worktrees into this home too, and finds its profiles there."""
+        return self.begin(**env).until_ready()
+
+    def begin(self, **env: str) -> Daemon:
+        """The same, only started."""
         own = {name: self.environment[name] for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME")}
-        return self.home.start(env={**own, **env})
+        return self.home.launch(env={**own, **env})
 
     def call(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -66,6 +70,21 @@ class Field:
     def ask(self, *words: str) -> Any:  # noqa: ANN401 — whatever the operation answers
         return self.firm(*words)["answer"]
 
+    def node(self, operation: str, **body: object) -> Any:  # noqa: ANN401 — the answer with its sequence number
+        """The same without the command, for what is asked often."""
+        with Client(self.home.run / "node.sock") as client:
+            assert "hello" in client.hello((self.home.folder / "operator.key").read_text().strip())
+            said = client.ask(operation, body)
+        assert "answer" in said, f"{operation}: {said}"
+        return said
+
+    def look(self, operation: str, **body: object) -> Any:  # noqa: ANN401 — whatever the operation answers
+        return self.node(operation, **body)["answer"]
+
+    def seq(self) -> int:
+        """What was committed last."""
+        return int(self.node("event.list", limit=1)["seq"])
+
     def team(self, *members: str, works: str = "") -> Path:
         """A team file whose Host is the person, with these members of the profile ``command``."""
         rows = "".join(f'[[member]]\nname = "{name}"\n' for name in members)
@@ -79,10 +98,11 @@ class Field:
         *,
         works: str = "",
         swallowed: int = 0,
-        steers: bool = False,
         hooks: bool = False,
         records: str = "",
+        asks: Sequence[str] = (),
         keeps: str = "",
+        profile: str = "",
         **typing: object,
     ) -> Path:
         """A team file with one member that takes text, and the profile for it; the folder in which it says what it
@@ -95,14 +115,16 @@ class Field:
         if hooks:
             (folder / "hook").write_text(HOOK)
             (folder / "hook").chmod(0o755)
+        if asks:
+            (folder / "asks").write_text("\n".join(asks))
         says = {"before_enter": 0.1, "settle": 0.5, "quiet": 1.0, "composer": r">\s*", **typing}
         program = KEEPER if keeps else MEMBER
         argv = ["{python}", "-I", "-S", "-c", program, str(folder), str(swallowed), "> "]
         rows = [
             f"argv = {json.dumps(argv)}",
-            f"steers = {json.dumps(steers)}",
+            profile,
             "[typing]",
-            *(f"{key} = {json.dumps(value)}" for key, value in says.items()),
+            *(f"{key} = {_toml(value)}" for key, value in says.items()),
             *(["[hooks]", 'begun = ["Begin"]', 'ended = ["Stop"]', 'waiting = ["Ask"]'] if hooks else []),
         ]
         if records:
@@ -119,12 +141,12 @@ class Field:
 
     def live(self) -> list[Any]:
         """Sessions that are open and proven to run."""
-        return [s for s in self.ask("session", "list")["items"] if s["state"] == "idle" and s["process"] == "live"]
+        return [s for s in self.look("session.list")["items"] if s["state"] == "idle" and s["process"] == "live"]
 
     def until_live(self, count: int = 1) -> list[Any]:
         """The same, once there are so many."""
         while True:
-            seq = self.firm("event", "list", "--limit", "1")["seq"]
+            seq = self.seq()
             if len(found := self.live()) >= count:
                 return found
             self.wait(f"seq>{seq}")
@@ -132,8 +154,8 @@ class Field:
     def until_proven(self, count: int = 1) -> list[Any]:
         """The same, once the supervisor of now has proven them all: none is left over from what an earlier one knew."""
         while True:
-            seq = self.firm("event", "list", "--limit", "1")["seq"]
-            (run,) = self.ask("team-run", "list")["items"]
+            seq = self.seq()
+            (run,) = self.look("team-run.list")["items"]
             found = [each for each in self.live() if self.held_by(each["id"]) == run["sup_gen"]]
             if len(found) >= count:
                 return found
@@ -141,11 +163,12 @@ class Field:
 
     def held_by(self, session_id: str) -> int:
         """The generation of the supervisor that proved that session last."""
-        return int(self.ask("session", "show", session_id)["capability"]["sup_gen"])
+        return int(self.look("session.show", session_id=session_id)["capability"]["sup_gen"])
 
     def wait(self, predicate: str) -> None:
         """Until it is true, or the test fails."""
-        assert not self.ask("wait", predicate, "--timeout-ms", str(int(PATIENCE * 1000)))["timed_out"], predicate
+        waited = self.look("event.wait", predicate=predicate, timeout_ms=int(PATIENCE * 900), limit=0)
+        assert not waited["timed_out"], predicate
 
     def members(self) -> list[int]:
         """Pids of everything that a launch of this home started, found by its mark."""
@@ -167,6 +190,14 @@ class Field:
             return int(json.loads((self.home.run / "tmux" / "server.json").read_bytes())["pid"])
         except FileNotFoundError:
             return None
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value)
 
 
 def marked(home: Path) -> list[int]:

@@ -35,7 +35,8 @@ from providers.process import Process
 from providers.profiles import Profile
 from store import session as sessions
 from supervisor import desk
-from supervisor.desk import Means
+from supervisor.folders import Folders
+from supervisor.means import Means
 from supervisor.run import supervise
 from tests.support import scene
 from tests.support.node import InProcessNode, in_process
@@ -183,7 +184,10 @@ async def runtime(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
     monkeypatch.setattr(profiles, "PROFILES", programs)
     async with in_process(home) as node, fake.running() as provider, trio.open_nursery() as tasks:
         environment = {"PATH": os.defpath, "TERM": "xterm"}
-        launches = Launches(store=node.store, relay=node.relay, call=node.call, environment=environment)
+        folders = Folders(home / "sessions")
+        launches = Launches(
+            store=node.store, relay=node.relay, call=node.call, environment=environment, folder=folders.of
+        )
         config = Config(home=home, crash_at="", ready_fd=None, environment={})
         door = node.live.doors.member
         server = main._server(config, "", node.live, node.dispatcher, lambda peer: node.call(peer.plane), launches)
@@ -203,6 +207,7 @@ async def runtime(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
             launcher=lambda launch_id: (sys.executable, "-I", "-S", str(LAUNCHER), str(door.path), launch_id),
             profiles=programs,
             home=str(home),
+            folders=folders,
             heard=node.dispatcher.heard_at,
         )
         run, host, place = await _run(node)

@@ -12,6 +12,7 @@ import attrs
 import trio
 
 from client.protocol.agent import AgentMember, AgentStatus, WorkspacePolicy
+from client.protocol.boundary import Crash, no_crash
 from client.protocol.ceiling import Ceiling
 from client.protocol.codec import to_plain, unpackb
 from client.protocol.ids import AgentMemberId, UnixMs, new_id
@@ -36,17 +37,13 @@ NO = Refusal(code=Code.NOT_FOUND, about="agent/nobody", lifted_by="say who")
 Work = Callable[[Tx], Any]
 
 
-def _nowhere(_: str) -> None:
-    """No crash point."""
-
-
 @contextlib.asynccontextmanager
 async def serving(
     path: Path,
     *,
     vfs: str | None = None,
     run: Run = in_thread,
-    crash: Callable[[str], None] = _nowhere,
+    crash: Crash = no_crash,
     quick: float = QUICK,
 ) -> AsyncGenerator[Store]:
     """A store that commits what is submitted. A fault that a shim still has is the test's to heal."""

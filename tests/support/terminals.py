@@ -40,15 +40,29 @@ while True:
         os.write(1, b"\\r\\ntook <" + text + b">\\r\\n"); line = b""
 """
 
-#: A member with a composer: what it took it writes to the file ``took`` of a folder, a line each, and then it runs the
-#: program ``does`` that stands there, if one does, as an agent runs commands. Before and after that it runs ``hook``
-#: there with the name of the event and the number of the turn, as an agent runs its hooks. What it runs finds its last
-#: word, the id of its conversation where it keeps one, as NATIVE. The interrupt key empties its line. The second word
-#: is how many Enters it swallows, the third what its composer shows before a line.
+#: A member with a composer: when it begins it writes its launch and pid to the file ``ran`` of a folder, and what it
+#: took to ``took``, a line each; then it runs the program ``does`` that stands there, if one does, as an agent runs
+#: commands. Before and after that it runs ``hook`` there with the name of the event and the number of the turn, as an
+#: agent runs its hooks. What it runs finds its last word, the id of its conversation where it keeps one, as NATIVE. The
+#: interrupt key empties its line. The second word is how many Enters it swallows, the third what its composer shows
+#: before a line. For each line ``TEXT -> KEY`` of the file ``asks`` it begins with a dialog that this key ends; what is
+#: pressed there it writes to ``pressed``. It asks nothing in a folder that the JSON file of its environment's
+#: MEMBER_TRUSTS has among its values.
 MEMBER = """
-import os, subprocess, sys, termios, tty
+import json, os, subprocess, sys, termios, tty
 tty.setraw(0)
 folder, swallow, prompt = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
+with open(folder + "/ran", "a") as log: log.write(os.environ.get("FIRM_LAUNCH_ID", "-") + f" {os.getpid()}\\n")
+trusts = json.load(open(os.environ["MEMBER_TRUSTS"])) if "MEMBER_TRUSTS" in os.environ else {}
+asks = os.path.exists(folder + "/asks") and os.getcwd() not in trusts.values()
+for row in open(folder + "/asks").read().splitlines() if asks else []:
+    text, key = row.rsplit(" -> ", 1)
+    os.write(1, b"\\x1b[2J\\x1b[H" + text.replace("|", "\\r\\n").encode() + b"\\r\\n")
+    pressed = b""
+    while pressed != key.encode():
+        pressed = os.read(0, 1)
+        with open(folder + "/pressed", "ab") as log: log.write(pressed)
+    os.write(1, b"\\x1b[2J\\x1b[H")
 line, turn = b"", 0
 os.environ["NATIVE"] = sys.argv[-1]
 def hook(event):

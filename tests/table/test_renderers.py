@@ -19,10 +19,12 @@ from client.cli.arguments import parse
 from client.cli.main import verbs_of
 from client.protocol import cli_index, codec, json_schema, reference, table
 from client.protocol.digest import DIGEST
+from client.protocol.lifting import LIFTED_BY
 from client.protocol.operation import Effect, Operation
 from client.protocol.refusals import COMMON, ROWS, WRITING, Code
 from client.protocol.shape import Shape, shapes
 from client.protocol.table import OPERATIONS, digest
+from daemon import cannot_start
 from tests.support.samples import well_formed
 from tests.table.test_strictness import WRONG, beyond, fits, within
 
@@ -161,10 +163,23 @@ def test_the_reference_shows_every_operation_with_its_fields_and_refusals(op: Op
     assert all(shape.help in chapter for shape in shapes(op.request))
 
 
+def test_the_reference_says_of_every_code_what_lifts_it() -> None:
+    """Of those of a daemon that did not start and of the command line too; each command there is one."""
+    assert set(LIFTED_BY) == set(Code)
+    assert set(cannot_start.LIFTED_BY) == set(cannot_start.StartCode)
+    page = (ROOT / "docs/refusals.md").read_text()
+    rows = [re.split(r" \| ", line.strip("| ")) for line in page.splitlines() if line.startswith("| `")]
+    lifts = {row[0].strip("`"): row[2] for row in rows}
+    start = {code.value: text for code, text in cannot_start.LIFTED_BY.items()}
+    said = {code: lifted_by for code, (_, lifted_by, _) in reference.COMMAND_LINE.items()}
+    assert lifts == {**{code.value: text for code, text in LIFTED_BY.items()}, **start, **said}
+    assert all(lifts.values())
+
+
 def test_the_reference_shows_every_code_with_who_refuses_so() -> None:
     lines = {}
     for line in reference.refusals(OPERATIONS, {}).splitlines():
-        if match := re.match(r"\| `([A-Z_]+)` \| (.*) \| (\w+) \| (\d) \| (\d+) \| (.*) \|$", line):
+        if match := re.match(r"\| `([A-Z_]+)` \| (.*) \| .* \| (\w+) \| (\d) \| (\d+) \| (.*) \|$", line):
             lines[match[1]] = match.groups()[1:]
     for code, row in ROWS.items():
         *said, by = lines[code]

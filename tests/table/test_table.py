@@ -15,12 +15,17 @@ import pytest
 
 import store
 from client.cli.main import ALIASES, BY_HAND
+from client.protocol.frames import MAX_REQUEST
 from client.protocol.operation import MEMBERS, OPERATOR, SUPERVISOR, Effect, Operation, Plane, row
 from client.protocol.refusals import COMMON, HELLO, LAUNCHES, ROWS, WRITING, Code, Retry
 from client.protocol.shape import shapes
 from client.protocol.table import BY_NAME, BY_REQUEST, OPERATIONS
 from daemon.handlers import GUARDS, HANDLERS
+from daemon.kernel.attempt import MOST_BODY
+from daemon.kernel.message import MOST_QUEUED
+from daemon.operations.work_plan import MOST_OPEN
 from daemon.outside import LOOKS
+from daemon.socket import MAX_WAITS
 from store import migrate
 from store.sql import REGISTERED, Sql
 from tests.support.node import assembled
@@ -103,6 +108,24 @@ def test_every_text_and_list_of_a_request_is_bounded(op: Operation) -> None:
     for shape in shapes(op.request):
         if shape.many or (shape.kind is str):
             assert shape.bounds.most is not None, shape.name
+
+
+def test_the_limits_are_those_that_were_promised() -> None:
+    """That each refuses what is beyond it is shown where it refuses: here they are what they are."""
+    most = {(op.name, s.name): s.bounds.most for op in OPERATIONS for s in shapes(op.request)}
+    kib = 1024
+    limits = [MAX_REQUEST, MAX_WAITS, MOST_QUEUED, MOST_OPEN, MOST_BODY]
+    assert limits == [256 * kib, 100, 1_000, 10_000, 32 * kib]
+    for write in ("work.create", "work.update"):
+        assert (most[write, "title"], most[write, "context"]) == (200, 64 * kib)
+    assert {
+        most["work.create", "prerequisite_work_ids"],
+        most["work.replace-dependencies", "prerequisite_work_ids"],
+    } == {128}
+    bodies = {limit for (name, field), limit in most.items() if name.startswith("message.") and field == "body"}
+    assert bodies == {32 * kib}
+    del most["message.receive", "limit"]  # whole letters, not a page to look at
+    assert {limit for (_, field), limit in most.items() if field == "limit"} == {500}
 
 
 @every_operation

@@ -23,6 +23,7 @@ from daemon.launches import Launches
 from daemon.peer import Peer
 from daemon.socket import Server, _converse
 from store.database import QUICK, Run
+from supervisor.folders import Folders
 from tests.support.node import InProcessNode, in_process, inline
 from tests.support.wire import Message, hello, packed, request
 
@@ -99,7 +100,7 @@ async def served(home: Path, *, run: Run = inline, quick: float = QUICK) -> Asyn
         trio.open_nursery() as connections,
     ):
         config = Config(home=home, crash_at="", ready_fd=None, environment={})
-        launches = Launches(store=node.store, relay=node.relay, call=node.call, environment={})
+        launches = Launches(store=node.store, relay=node.relay, call=node.call, environment={}, folder=Folders(home).of)
         real = main._server(config, "", node.live, node.dispatcher, lambda peer: node.call(peer.plane), launches)
         server = attrs.evolve(real, admit=lambda process, _, __: Peer(Plane.OPERATOR, "operator", process.pid))
         await services.start(server.intake.serve)

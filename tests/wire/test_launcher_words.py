@@ -12,12 +12,9 @@ from py_compile import PycInvalidationMode
 
 import pytest
 
+from client.protocol.boundary import no_crash
 from daemon.processes import means, quickest
 from providers import launcher
-
-
-def no_crash(_: str) -> None:
-    """Nothing crashes here."""
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from client.protocol.hello import PROTOCOL, Hello
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from daemon import peer
-from daemon.peer import Known, Peer, Process, resolve, session_sign
+from daemon.peer import Known, Peer, Process, ancestors, resolve, session_sign
 from providers.process import Stat, stat
 
 KEY = "5a" * 32
@@ -101,6 +101,7 @@ def test_an_ancestor_that_is_younger_than_its_child_is_a_stranger(monkeypatch: p
 
         monkeypatch.setattr(peer, "stat", reused)
         assert f"process {stranger} ended" in session_sign(pid, NO_DAEMON)
+        assert [found for found, _ in ancestors(pid)] == [pid]  # nobody becomes a member by it
 
 
 def _no_session(_: str) -> Refusal:

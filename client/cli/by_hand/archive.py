@@ -35,7 +35,7 @@ def _archive(named: str, reason: str, *, as_json: bool) -> int:
     effect = node.ask("effect.show", effect_id=effect["id"])
     if effect["certainty"] == "not_applied":
         code, _, lifted_by = effect["readback"].partition(": ")
-        refusal = {"code": code, "about": one["id"], "lifted_by": lifted_by, "current_version": None}
+        refusal: dict[str, object] = {"code": code, "about": one["id"], "lifted_by": lifted_by, "current_version": None}
         return say.refused(refusal, {}, as_json=as_json)
     if as_json:
         say.out(say.dumps({"effect": effect}))

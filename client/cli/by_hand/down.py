@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from client.cli import say
-from client.cli.arguments import JSON, Field
+from client.cli.arguments import JSON, Field, Usage, listing
 from client.cli.crew import Node, Refused, guarded
 
 FIELDS: tuple[Field, ...] = (
@@ -25,7 +25,11 @@ def run(_: str, given: dict[str, object]) -> int:
 
 def _down(wanted: str, *, as_json: bool) -> int:
     node = Node()
-    run_ = node.run(wanted)
+    run_, *others = node.runs(wanted)
+    if others:
+        teams = {team["id"]: team["name"] for team in node.every("team.list")}
+        each = tuple(f"firm down {one['id']} ({teams.get(one['team_id'])})" for one in (run_, *others))
+        raise Usage("several runs go on", f"say which: {listing(each)}")
     if run_["state"] == "running":
         run_ = node.ask("team-run.drain", team_run_id=run_["id"], expected_version=run_["version"])
     names = {each["id"]: each["name"] for each in node.every("agent.list")}

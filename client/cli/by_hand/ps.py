@@ -19,7 +19,7 @@ def run(_: str, given: dict[str, object]) -> int:
 
 def _ps(*, as_json: bool) -> int:
     from client.cli.eyes.board import conversations
-    from client.cli.eyes.sheet import clean, columns
+    from client.cli.eyes.sheet import NOT_ENFORCED, clean, columns
 
     node = Node()
     teams = {team["id"]: team["name"] for team in node.every("team.list")}
@@ -37,7 +37,7 @@ def _ps(*, as_json: bool) -> int:
     said = conversations([{**row, "name": row["member"]} for row in found])
     say.out("\n".join([*columns([head, *shown], len(head) - 1), *said]))
     if any(row["ceiling"] not in {"", "full_access"} for row in found):
-        say.out("Ceilings are recorded and not enforced: each member may do what this user may.")
+        say.out(NOT_ENFORCED)
     return 0
 
 

@@ -22,14 +22,12 @@ def run(_: str, given: dict[str, object]) -> int:
 
 def _reopen(name: str, fresh: bool, as_json: bool) -> int:  # noqa: FBT001 — as they were given
     node = Node()
-    run_ = node.run("")
-    for member in node.ask("team-run.show", team_run_id=run_["id"])["members"]:
-        place = member["member_run"]
-        if member["name"] == name and place["coordination"] == "closed":
-            opened = node.ask(
-                "member-run.reopen", member_run_id=place["id"], expected_version=place["version"], fresh=fresh
-            )
-            anew = "its process is started, in a new conversation." if fresh else "its process is started."
-            say.out(say.dumps({"member_run": opened}) if as_json else f"{name} takes part again; {anew}")
-            return 0
-    raise Usage(f"{name!r} has no closed place in run {run_['id']}", "see who takes part: firm ps")
+    run_, found = node.place(name)
+    place = found["member_run"]
+    if place["coordination"] != "closed":
+        raise Usage(f"{name!r} has no closed place in run {run_['id']}", "see who takes part: firm ps")
+    body = {"member_run_id": place["id"], "expected_version": place["version"]}
+    opened = node.ask("member-run.reopen", **body, fresh=fresh)
+    anew = "its process is started, in a new conversation." if fresh else "its process is started."
+    say.out(say.dumps({"member_run": opened}) if as_json else f"{name} takes part again; {anew}")
+    return 0

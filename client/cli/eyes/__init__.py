@@ -39,6 +39,8 @@ LAYOUTS = {
     "event.list": "events",
     "message.inbox": "inbox",
     "message.list": "letters",
+    "team.hand-over": "team",
+    "team.show": "team",
     "team-run.board": "board",
     "team-run.board-summary": "summary",
     "work.graph": "graph",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from client.cli.eyes import names
 from client.cli.eyes.sheet import block, clean, counted, head, mark, section
 from client.cli.render import ago, terminal
 
@@ -16,7 +17,7 @@ _READ = "acknowledged"
 def lay(inbox: dict[str, Any]) -> str:
     items, lost = inbox["items"], inbox["undelivered"]
     if not items and not lost:
-        return "None."
+        return "None." if names.run_goes_on() else "None. No run goes on; start one: firm up FILE"
     unread = [mail for mail in items if mail["delivery"]["state"] != _READ]
     read = [mail for mail in items if mail["delivery"]["state"] == _READ]
     lines = [f"{counted(len(unread), 'letter')} unread" + (f", {len(read)} read" if read else "")]

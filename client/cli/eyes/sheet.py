@@ -12,6 +12,8 @@ from client.cli.render import cell, padded, styled, terminal, width
 #: How little of a text that is cut is still of use.
 LEAST = 12
 GAP = "  "
+#: What is said where somebody reads ceilings.
+NOT_ENFORCED = "Ceilings are recorded and not enforced: each member may do what this user may."
 #: Marks, and what stands for each where the encoding of standard output has no such character.
 _PLAIN = {
     "├─ ": "|- ",

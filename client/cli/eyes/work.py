@@ -15,6 +15,8 @@ _LIVE = ("claimed", "orphaned_unverified")
 
 def lay(shown: dict[str, Any]) -> str:
     work = shown["work"]
+    around = work["needs"] or shown["successors"]
+    shown = {**shown, "known": names.works(work["team_run_id"]) if around else {}}
     lines = [head(f"{work['id']}  {standing.word(work, _readiness(shown))}, version {work['version']}")]
     lines += _state(shown)
     lines += section("What", block(work["title"]))
@@ -66,19 +68,27 @@ def _workspace(shown: dict[str, Any]) -> list[str]:
 def _boundary(shown: dict[str, Any]) -> Iterator[str]:
     work = shown["work"]
     if work["needs"]:
-        left = f"; waits for {', '.join(shown['waits_for'])}" if shown["waits_for"] else "; all accepted"
-        yield from block(f"needs {', '.join(work['needs'])}{left}")
+        left = f"; waits for {_works(shown, shown['waits_for'])}" if shown["waits_for"] else "; all accepted"
+        yield from block(f"needs {_works(shown, work['needs'])}{left}")
     if shown["successors"]:
-        yield from block(f"needed by {', '.join(shown['successors'])}")
+        yield from block(f"needed by {_works(shown, shown['successors'])}")
+    agents = names.agents() if work["eligible"] or work["owner_id"] else {}
     may = ["the Host assigns it"] if work["claim_mode"] == "host_assign" else ["whoever claims it"]
     may += [f"only the role {work['required_role']}"] if work["required_role"] else []
-    may += [f"only {', '.join(work['eligible'])}"] if work["eligible"] else []
+    eligible = [f"{clean(agents[id_]['name'])} ({id_})" if id_ in agents else id_ for id_ in work["eligible"]]
+    may += [f"only {', '.join(eligible)}"] if eligible else []
     yield from block("; ".join(may))
     place = names.places(work["team_run_id"]).get(work["owner_id"]) if work["owner_id"] else None
-    agent = names.agents().get(place["member_run"]["agent_member_id"]) if place else None
+    agent = agents.get(place["member_run"]["agent_member_id"]) if place else None
     if agent:
         ceiling = f"{agent['ceiling'].replace('_', ' ')} (recorded, not enforced)"
         yield f"  ceiling of its owner: {ceiling}, workspace {clean(agent['workspace'])}"
+
+
+def _works(shown: dict[str, Any], ids: list[str]) -> str:
+    """Works by their titles, each with its id."""
+    known = shown["known"]
+    return ", ".join(f"{clean(known[id_]['title'])} ({id_})" if id_ in known else id_ for id_ in ids)
 
 
 #: Answers of an owner that say nothing of a check.
@@ -176,7 +186,8 @@ def _next_of_open(shown: dict[str, Any], named: str, live: dict[str, Any] | None
     elif shown["readiness"] == "requires_host_attention":
         yield f"a prerequisite was not accepted: firm work replace-dependencies {named} or firm work cancel {named}"
     elif shown["waits_for"]:
-        yield f"it waits for {counted(len(shown['waits_for']), 'prerequisite')}: {', '.join(shown['waits_for'])}"
+        waits = counted(len(shown["waits_for"]), "prerequisite")
+        yield f"it waits for {waits}: {_works(shown, shown['waits_for'])}"
     elif work["owner_id"]:
         yield f"it is given to the next session of {clean(shown['owner'])} that is idle"
     elif work["claim_mode"] == "host_assign":

@@ -11,7 +11,7 @@ def lay(answer: dict[str, Any]) -> str:
     items = answer["items"]
     if not items:
         return "None. A member gets its worktree with its first process; one that is archived leaves its branch."
-    rows = [("member", "team", "state", "ahead", "session", "branch", "path")]
+    rows: list[tuple[str, ...]] = [("member", "team", "state", "ahead", "session", "branch", "path")]
     for each in items:
         state = f"{each['state']}, {counted(each['changes'], 'change')}" if each["changes"] else each["state"]
         shown = (each["name"], each["team"], state, each["ahead"], each["session_id"], each["branch"], each["path"])
