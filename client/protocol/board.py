@@ -110,6 +110,7 @@ class AttentionKind(enum.StrEnum):
     DEGRADED = "member_degraded"
     HELD = "delivery_held"
     UNSUBMITTED = "delivery_unsubmitted"
+    NOT_ENDED = "member_not_ended"
     DELEGATION = "delegation"
 
 

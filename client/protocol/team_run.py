@@ -27,7 +27,7 @@ LEASE = Bounds(least=0, most=60_000)
 
 
 class TeamRunState(enum.StrEnum):
-    """A draining run takes no new Work and no new claim; what is claimed goes on."""
+    """A draining run takes no new Work and no new claim; what is claimed goes on. Who has no Work gets no mail."""
 
     PLANNED = "planned"
     RUNNING = "running"

@@ -50,7 +50,7 @@ def items(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
     if call.plane is Plane.OPERATOR or hosts:
         found += _reviews(tx, run, lambda owner: host is None or owner != host.id)
         found += [*_blocked(tx, call, run), *_orphaned(tx, run), *_stopped(tx, run), *_unverified(tx, run)]
-        found += [*_terminals(tx, run), *_stuck(tx, run), *_delegations(tx, run)]
+        found += [*_terminals(tx, run), *_unended(tx, run), *_stuck(tx, run), *_delegations(tx, run)]
     elif caller is not None and host is not None and caller.membership.role is MembershipRole.MEMBER:
         found += _reviews(tx, run, lambda owner: owner == host.id)
     if caller is not None:
@@ -174,6 +174,21 @@ _SAID = {
         "look: firm logs {name}; then say what you found: firm effect resolve {effect} --expected-version {version} "
         "--finding confirm_applied --reason TEXT, or with confirm_not_applied, after which it is typed again",
     ),
+    "unended": _Words(
+        AttentionKind.NOT_ENDED,
+        "unended/{effect}",
+        "session/{session}",
+        "{name} was to end and has not: {readback}{then}",
+        "see what is left and end it, then ask for it again: firm session close {session}",
+    ),
+    "unread": _Words(
+        AttentionKind.NOT_ENDED,
+        "unread/{effect}",
+        "effect/{effect}",
+        "whether the process of {name} has ended is not known: {readback}{then}",
+        "look: firm logs {name}; then say what you found: firm effect resolve {effect} --expected-version {version} "
+        "--finding confirm_applied --reason TEXT, or with confirm_not_applied, after which it can be ended again",
+    ),
     "mail": _Words(
         AttentionKind.MAIL,
         "mail/{delivery}",
@@ -290,6 +305,24 @@ def _terminals(tx: Tx, run: TeamRun) -> list[Attention]:
         about = {"effect": effect, "version": version, "session": session, "name": shlex.quote(name)}
         found.append(_item(sort, since=since, readback=readback, **about))
     return found
+
+
+def _unended(tx: Tx, run: TeamRun) -> list[Attention]:
+    """Members whose end was asked for and is not proven. A run that completes does not go on before that."""
+    then = "; the run completes after that" if run.completing else ""
+    return [
+        _item(
+            "unended" if state == "settled" else "unread",
+            since=since,
+            effect=effect,
+            version=version,
+            session=session,
+            name=shlex.quote(name),
+            readback=readback,
+            then=then,
+        )
+        for effect, version, state, session, name, readback, since in facts.unended(tx, run.id)
+    ]
 
 
 def _stuck(tx: Tx, run: TeamRun) -> list[Attention]:
