@@ -14,6 +14,7 @@ import attrs
 
 from client.protocol.checks import named
 from client.protocol.checks import read as read_check
+from client.protocol.team_run import CYCLES, SOME_CYCLES
 
 #: The Host that is the person at this machine.
 ME = "me"
@@ -21,7 +22,9 @@ ME = "me"
 
 @attrs.frozen
 class Field:
-    """``kind`` is str or list (of texts). A list has ``least`` items where it stands, and each is like ``item``."""
+    """``kind`` is str, int (a count, from one on) or list (of texts). A list has ``least`` items where it stands, and
+    each is like ``item``.
+    """
 
     name: str
     kind: type
@@ -55,6 +58,9 @@ TABLES: Mapping[str, tuple[bool, tuple[Field, ...]]] = {
                 "once every Work is closed: stay, so that its members run until firm down, or end, with all of them; "
                 "stay when absent",
                 choices=("stay", "end"),
+            ),
+            Field(
+                "cycles", int, f"how many members may be in a cycle at once, for all of its run; {CYCLES} when absent"
             ),
         ),
     ),
@@ -147,6 +153,7 @@ class TeamFile:
     description: str
     objective: str
     ends: bool
+    cycles: int
     members: list[Member]
     works: list[Work]
 
@@ -197,6 +204,7 @@ class _Reader:
             description=team.get("description", ""),
             objective=team.get("objective", ""),
             ends=team.get("when_done") == "end",
+            cycles=team.get("cycles", CYCLES),
             members=members,
             works=self._ordered(works),
         )
@@ -244,14 +252,9 @@ class _Reader:
                 raise Wrong(self.path, self._line(name, number), where, f"is missing: {field.help}")
             return
         line = self._line(name, number, field.name)
-        if field.kind is list:
-            if not isinstance(value, list) or not all(isinstance(each, str) and _like(each) for each in value):
-                raise Wrong(self.path, line, where, 'write a list of texts, each in one line, as ["one", "two"]')
-            if unlike := [each for each in value if not _like(each, field.item)]:
-                raise Wrong(self.path, line, where, f"{unlike[0]!r} is not right; it is {field.help}")
-        elif not isinstance(value, str):
-            raise Wrong(self.path, line, where, "write a text in quotes")
-        elif field.required and not value.strip():
+        if instead := _of_kind(field, value):
+            raise Wrong(self.path, line, where, instead)
+        if field.kind is str and field.required and not value.strip():
             raise Wrong(self.path, line, where, f"is empty: {field.help}")
         if field.choices and value not in field.choices:
             raise Wrong(self.path, line, where, f"use {_all(field.choices)}")
@@ -342,6 +345,20 @@ def _no_checks(lines: list[str]) -> str:
         if isinstance(wrong := read_check(line), str):
             return f"{name}: {wrong}"
     return ""
+
+
+def _of_kind(field: Field, value: object) -> str:
+    """What to write instead of a value that the field cannot have; empty where it can."""
+    if field.kind is list:
+        if not isinstance(value, list) or not all(isinstance(each, str) and _like(each) for each in value):
+            return 'write a list of texts, each in one line, as ["one", "two"]'
+        unlike = [each for each in value if not _like(each, field.item)]
+        return f"{unlike[0]!r} is not right; it is {field.help}" if unlike else ""
+    if field.kind is int:
+        least, most = SOME_CYCLES.least or 0, SOME_CYCLES.most or 0
+        fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+        return "" if fits else f"write a number from {least} to {most}, without quotes"
+    return "" if isinstance(value, str) else "write a text in quotes"
 
 
 def _no_verifier(work: Work, host: str, names: list[str]) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from client.protocol.team_run import SOME_CYCLES
 from client.team_file import EITHER, SAYS, SAYS_IN_ONE_LINE, TABLES, Field
 
 
@@ -38,7 +39,9 @@ def _shape(name: str, several: bool, fields: tuple[Field, ...]) -> dict[str, Any
 def _properties(fields: tuple[Field, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
     for field in fields:
         shape: dict[str, Any] = {"type": "string"}
-        if field.kind is list:
+        if field.kind is int:
+            shape = {"type": "integer", "minimum": SOME_CYCLES.least, "maximum": SOME_CYCLES.most}
+        elif field.kind is list:
             shape = {"type": "array", "items": {"type": "string", "pattern": field.item or SAYS_IN_ONE_LINE}}
             if field.least:
                 shape["minItems"] = field.least

@@ -66,7 +66,7 @@ class Dispatcher:
     live: Mapping[str, Live]
     streams: Mapping[str, Stream]
     draining: bool = False
-    #: When each session last called, on trio's clock: a call is a sign of life.
+    #: When each session last called, on trio's clock: a call is a sign that its member does something.
     heard: dict[SessionId, float] = attrs.Factory(dict)
 
     def heard_at(self, session_id: SessionId) -> float:
@@ -80,7 +80,7 @@ class Dispatcher:
             lifted_by = "see what there is: firm --help; another version of firm may have it"
             reply(_refuse(ask, Refusal(code=Code.UNKNOWN_OPERATION, about=ask.op[:200], lifted_by=lifted_by)))
             return
-        if call.session_id is not None:
+        if call.session_id is not None and ask.op not in cycle.REFLEXES:
             self.heard[call.session_id] = trio.current_time()
         request = self._admit(op, call, ask)
         if isinstance(request, Refusal):
@@ -150,7 +150,7 @@ class Dispatcher:
             outcome = verb(tx, call, request)
             if isinstance(outcome, Refusal):
                 return outcome
-            cycle.spoke(tx, call)
+            cycle.spoke(tx, call, op.name)
             body = codec.packb(outcome)
             if mark:
                 replies.keep(tx, mark, digest=digest, answer=body, at=call.now)

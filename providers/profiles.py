@@ -15,8 +15,11 @@ import attrs
 
 from client.protocol import codec
 from client.protocol.refusals import Refusal
+from client.protocol.session import Heard
+from providers import records
 from providers.keys import KEYS, NAMED
 from providers.port import Typing
+from providers.records import Rule
 
 
 @attrs.frozen(kw_only=True)
@@ -43,6 +46,21 @@ class Native:
 
 
 @attrs.frozen(kw_only=True)
+class Hooks:
+    """The program's own names of what it runs a command for, by what they say of its turn. It runs ``firm member hook``
+    for each of them.
+    """
+
+    begun: list[str]
+    ended: list[str]
+    waiting: list[str] = attrs.Factory(list)
+
+    def meaning(self, event: str) -> Heard | None:
+        said = {Heard.BEGUN: self.begun, Heard.ENDED: self.ended, Heard.WAITING: self.waiting}
+        return next((what for what, names in said.items() if event in names), None)
+
+
+@attrs.frozen(kw_only=True)
 class Profile:
     """In ``argv`` and the values of ``env`` and ``files``, ``{python}`` is the interpreter of this build, ``{cwd}`` is
     where the member works, and ``{session}`` its session's own folder, in which the ``files`` are before it is started.
@@ -55,6 +73,8 @@ class Profile:
     typing: Typing | None = None  # how it is typed to; a program that takes no text has none
     steers: bool = False  # it takes a text also while it works
     native: Native | None = None  # how it is resumed; a program without it begins anew each time
+    hooks: Hooks | None = None  # without it a turn is over when its terminal is quiet
+    records: list[Rule] = attrs.Factory(list)  # what it records of a turn in its transcript
 
 
 #: ``command`` is our own worker: it runs a program for each Work and submits its evidence. A daemon adds those of its
@@ -80,6 +100,12 @@ def keeps(name: str) -> bool:
     """Whether members of this profile keep a conversation beyond their process."""
     found = PROFILES.get(name)
     return found is not None and found.native is not None
+
+
+def meaning(name: str, event: str) -> Heard | None:
+    """What a hook of a program of this profile says of its turn."""
+    found = PROFILES.get(name)
+    return found.hooks.meaning(event) if found is not None and found.hooks is not None else None
 
 
 @attrs.frozen
@@ -143,6 +169,8 @@ def read(name: str, text: str) -> Profile:
         _look_at(found.typing)
     if found.native is not None:
         _check(found.native)
+    _check_hooks(found.hooks)
+    _check_records(found)
     return found
 
 
@@ -154,6 +182,25 @@ def _names_right(found: Profile) -> None:
     for file in found.files:
         if not re.fullmatch(r"[\w.-]+(/[\w.-]+)*", file) or {".", "..", "told"} & set(file.split("/")):
             raise Wrong(f"{file!r} is no path below the session's own folder")
+
+
+def _check_records(profile: Profile) -> None:
+    """Raises ``Wrong``."""
+    if profile.records and profile.native is None:
+        raise Wrong("records are read from native.transcript, which is missing")
+    for why in filter(None, map(records.wrong, profile.records)):
+        raise Wrong(why)
+
+
+def _check_hooks(hooks: Hooks | None) -> None:
+    """Raises ``Wrong``. A turn whose end nothing tells of would never be over."""
+    if hooks is None:
+        return
+    if not hooks.ended:
+        raise Wrong("hooks.ended names nothing: no turn would ever be over")
+    names = [*hooks.begun, *hooks.ended, *hooks.waiting]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise Wrong(f"hooks: {', '.join(twice)} stands twice, and would mean two things")
 
 
 def _check(native: Native) -> None:

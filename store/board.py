@@ -32,7 +32,7 @@ def ready(tx: Tx, run_id: TeamRunId) -> int:
 
 
 _MEMBERS = sql("""
-    SELECT p.id, a.name, p.role, p.number, p.membership_id, coalesce(s.state, ''),
+    SELECT p.id, a.name, p.role, p.number, p.membership_id, coalesce(s.state, ''), a.profile,
         (SELECT count(*) FROM message_deliveries d
          WHERE d.recipient_id = p.membership_id AND d.state IN ('queued', 'routed', 'claimed')
            AND d.team_run_id = p.team_run_id), coalesce(s.native_session, ''), s.resumed_from IS NOT NULL
@@ -43,7 +43,8 @@ _MEMBERS = sql("""
 
 
 def members(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
-    """place, name, role, number, membership, session state, waiting mail, conversation, whether it is resumed.
+    """place, name, role, number, membership, session state, profile, waiting mail, conversation, whether it is
+    resumed.
 
     Also of a place that is closed, while its session is not: its process may go on.
     """
@@ -240,6 +241,29 @@ _DEGRADED = sql("""
 def degraded(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
     """session, who, cycles in a row that came to nothing, since."""
     return tx.rows(_DEGRADED, run_id=run_id)
+
+
+_CAPACITY = sql("""
+    SELECT s.id, a.name, s.capacity, s.capacity_source, s.capacity_at FROM sessions s JOIN agents a
+    ON a.id = s.agent_member_id WHERE s.team_run_id = :run_id AND s.capacity IN ('exhausted', 'unauthorized')
+      AND s.state <> 'closed' AND s.capacity_at BETWEEN :since AND :now ORDER BY s.capacity_at LIMIT 100
+""")
+
+
+def without_capacity(tx: Tx, run_id: TeamRunId, *, since: int, now: int) -> list[tuple[Any, ...]]:
+    """session, who, what its provider gives, by which rule, when that was read."""
+    return tx.rows(_CAPACITY, run_id=run_id, since=since, now=now)
+
+
+_UNDER_WAY = sql("""
+    SELECT count(*) FROM sessions s WHERE s.team_run_id = :run_id AND s.state <> 'closed' AND (s.state = 'active' OR
+        EXISTS (SELECT 1 FROM effects e WHERE e.session_id = s.id AND e.kind = 'deliver' AND e.state = 'prepared'))
+""")
+
+
+def under_way(tx: Tx, run_id: TeamRunId) -> int:
+    """Cycles of a run that go on, or are about to begin."""
+    return int(tx.value(_UNDER_WAY, run_id=run_id))
 
 
 _UNTOLD = sql("""

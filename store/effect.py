@@ -52,6 +52,14 @@ def cycle_of(tx: Tx, session_id: SessionId) -> RuntimeEffect | None:
     return EFFECTS.one(tx, _CYCLE, session_id=session_id)
 
 
+_LAST = sql("SELECT coalesce(max(n), 0) FROM effects WHERE session_id = :session_id AND kind = 'deliver'")
+
+
+def last_delivery(tx: Tx, session_id: SessionId) -> int:
+    """The number of the last delivery to this session; 0 where there was none. A later one has a larger number."""
+    return int(tx.value(_LAST, session_id=session_id))
+
+
 _CONTROLS = EFFECTS.select("""
     WHERE team_run_id = :run_id AND state = 'prepared' AND kind NOT IN ('launch', 'archive') ORDER BY n
 """)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from client.protocol.ids import AgentMemberId, MembershipId, TeamId, TeamRunId, WorkId
+from client.protocol.ids import AgentMemberId, MemberRunId, MembershipId, TeamId, TeamRunId, WorkId
 from client.protocol.work import Condition, Phase, Work
 from store.keeper import Keeper, Page, page
 from store.sql import sql
@@ -160,3 +160,20 @@ _CLAIMABLE = WORKS.select("""
 def claimable(tx: Tx, run_id: TeamRunId, *, role: str, agent_id: AgentMemberId) -> list[Work]:
     """The first ready Works that nobody answers for and this member may claim."""
     return WORKS.readable(tx, _CLAIMABLE, run_id=run_id, role=role, agent_id=agent_id)
+
+
+_UNBLOCKING = WORKS.select("""
+    WHERE owner_id = :owner_id AND team_run_id = :run_id AND phase = 'active' AND condition = 'blocked'
+      AND (SELECT max(a.seq) FROM works w JOIN events a ON a.stream = 'work/' || w.id AND a.version = w.version
+           WHERE w.owner_id = :owner_id AND w.team_run_id = :run_id AND w.resolution = 'accepted')
+        > max((SELECT max(b.seq) FROM events b WHERE b.stream = 'work/' || works.id AND b.kind = 'blocked'),
+              coalesce((SELECT max(p.seq) FROM effects f JOIN events p ON p.stream = 'effect/' || f.id AND p.version = 1
+                        WHERE f.session_id IN (SELECT s.id FROM sessions s WHERE s.member_run_id = :place_id)
+                          AND f.kind = 'deliver' AND f.wake = 'accepted' AND f.certainty <> 'not_applied'), 0))
+    ORDER BY place LIMIT 1
+""")
+
+
+def unblocking(tx: Tx, run_id: TeamRunId, owner_id: MembershipId, place_id: MemberRunId) -> Work | None:
+    """A blocked Work of a member. Another of its Works was accepted since, and it was not told so."""
+    return WORKS.one(tx, _UNBLOCKING, run_id=run_id, owner_id=owner_id, place_id=place_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import trio
+
 from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect, ShowEffect
 from client.protocol.event import WaitForEvent
@@ -9,7 +11,7 @@ from providers.port import Handle, Unreachable
 from supervisor.decide import Control
 from supervisor.desk import HANDSHAKE_SECONDS, Desk, lasting
 from supervisor.means import end, handle_of
-from supervisor.telling import tell
+from supervisor.telling import concluded, tell
 
 
 async def control(desk: Desk, action: Control) -> None:
@@ -34,6 +36,7 @@ async def control(desk: Desk, action: Control) -> None:
         else:
             if done:
                 desk.interrupted.add(effect.session_id)
+                desk.prods.pop(effect.session_id, trio.Event()).set()
             read = "the key was sent" if done else "its process has ended"
             await desk.settle(effect, Certainty.APPLIED if done else Certainty.NOT_APPLIED, read)
 
@@ -52,6 +55,7 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
         await desk.means.folders.drop(effect.session_id)
         await desk.settle(effect, Certainty.APPLIED, "it has no process")
         return
+    await concluded(desk, effect)
     desk.stopping.add(effect.session_id)
     stopped = await end(desk.means, handle, effect.session_id)
     desk.means.crash(Boundary.STOP_DONE)

@@ -93,11 +93,15 @@ class Degrade:
 
 @attrs.frozen
 class Watch:
-    """See a cycle that is under way to its end."""
+    """See a cycle that is under way to its end: with ``hooks``, to the first end of a turn that they tell of after
+    ``after_turn``.
+    """
 
     session: AgentSession
     launch: RuntimeEffect
     typing: Typing
+    hooks: bool = False
+    after_turn: int = 0
 
     @property
     def busy(self) -> str:
@@ -121,7 +125,9 @@ Action = Admit | Open | Adopt | Control | Tell | Degrade | Watch | Check
 def decide(
     seen: DueList, *, profiles: Mapping[str, Profile], busy: Collection[str], failures: Mapping[MemberRunId, int]
 ) -> list[Action]:
-    """Everything to begin now. What is busy is left alone; controls come first."""
+    """Everything to begin now. What is busy is left alone; controls come first. Where more members have something to be
+    told than cycles may be under way, whoever was told longest ago comes first.
+    """
     occupied = {seat.session.id: seat for seat in seen.seats if seat.session}
     stopped = {effect.session_id for effect in seen.controls if effect.kind is EffectKind.STOP}
     found: list[Action] = [_control(effect, occupied.get(effect.session_id), profiles) for effect in seen.controls]
@@ -132,9 +138,20 @@ def decide(
             found.append(action)
         if seat.session is not None and (action := _at_terminal(seat, seat.session, profiles)):
             found.append(action)
-    found += [Admit(due) for due in seen.items]
+    unavailable = {seat.session.id for seat in seen.seats if seat.session and seat.unavailable_ms}
+    found += [Admit(due) for due in seen.items if due.session_id not in unavailable]
     found += [Check(due) for due in seen.checks]
-    return [action for action in found if action.busy not in busy]
+    found = [action for action in found if action.busy not in busy]
+    told = {seat.session.id: seat.waking.last for seat in seen.seats if seat.session and seat.waking}
+    tells = sorted((each for each in found if isinstance(each, Tell)), key=lambda each: told[each.session.id])
+    over = {each.busy for each in tells[max(0, seen.cycles - under_way(seen)) :]}
+    return [action for action in found if not isinstance(action, Tell) or action.busy not in over]
+
+
+def under_way(seen: DueList) -> int:
+    """Cycles of a run that go on, or are about to begin."""
+    active = {seat.session.id for seat in seen.seats if seat.session and seat.session.state is SessionState.ACTIVE}
+    return len(active | {effect.session_id for effect in seen.controls if effect.kind is EffectKind.DELIVER})
 
 
 def _control(effect: RuntimeEffect, seat: Seat | None, profiles: Mapping[str, Profile]) -> Control:
@@ -151,8 +168,10 @@ def _at_terminal(seat: Seat, session: AgentSession, profiles: Mapping[str, Profi
     if typing is None:
         return None
     if session.state is SessionState.ACTIVE and seat.launch is not None and session.driver is Driver.HOST_DRIVEN:
-        return Watch(session, seat.launch, typing)
-    if seat.waking is None:
+        hooks, cycle = profiles[seat.profile].hooks is not None, seat.cycle
+        after_turn = cycle.after_turn if cycle is not None else session.turn_ended
+        return Watch(session, seat.launch, typing, hooks, after_turn)
+    if seat.waking is None or seat.unavailable_ms:
         return None
     why = wake(session, seat.waking)
     if isinstance(why, Wake):
@@ -168,6 +187,7 @@ def _of_seat(seat: Seat, profiles: Mapping[str, Profile], failures: int) -> Acti
         return Adopt(seat, session, launch)
     if (
         (session is None or _over(session))
+        and not seat.unavailable_ms
         and seat.takes_sessions
         and seat.profile in profiles
         and failures < MOST_FAILURES

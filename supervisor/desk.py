@@ -27,8 +27,10 @@ from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
 from providers.port import Exit, Handle, Launch, NotStarted, Pane, Unreachable, Why
 from providers.process import Process, boot_id, has_execd, over
+from providers.records import Reading
 from supervisor.decide import MOST_FAILURES, Action, Adopt
 from supervisor.means import Means, cleared, end, give, goes_on, handle_of
+from supervisor.records import Records
 
 log = logging.getLogger(__name__)
 
@@ -69,9 +71,12 @@ class Desk:
     failures: dict[MemberRunId, int] = attrs.Factory(dict)
     _gens: dict[MemberRunId, int] = attrs.Factory(dict)
     stopping: set[SessionId] = attrs.Factory(set)
-    #: When each cycle began that this supervisor has seen from its beginning, and which of them were interrupted.
+    #: When each cycle began that this supervisor has seen from its beginning; which of them it has interrupted, and
+    #: what wakes who watches one when that is done.
     began: dict[SessionId, float] = attrs.Factory(dict)
     interrupted: set[SessionId] = attrs.Factory(set)
+    prods: dict[SessionId, trio.Event] = attrs.Factory(dict)
+    records: Records = attrs.Factory(lambda desk: Records(desk.means.transcript, desk.means.profiles), takes_self=True)
     #: Set when something that was busy has ended: look again.
     stirred: trio.Event = attrs.Factory(trio.Event)
     #: Once it leaves: set when it does nothing to a terminal or process any more. Nothing begins then.
@@ -79,6 +84,7 @@ class Desk:
 
     def look_at(self, seats: Sequence[Seat]) -> None:
         """A place that was opened again begins anew: what failed before counts no more."""
+        self.records.look_at(seats)
         for seat in seats:
             if self._gens.get(seat.member_run_id) != seat.run_gen:
                 self._gens[seat.member_run_id] = seat.run_gen
@@ -159,6 +165,7 @@ class Desk:
         self.means.crash(Boundary.LAUNCH_RECORDED)
         if await self._became(effect, handle):
             self.means.crash(Boundary.LAUNCH_SETTLED)
+            self.records.know(session, effect)
             await self._follow(seat, session, handle)
             return
         await self._give_up(seat, effect, handle)
@@ -200,10 +207,12 @@ class Desk:
         successor.
         """
         began = trio.current_time()
+        await self.records.begin(session.id)
         await over(handle)
         if session.id in self.stopping:
             return  # it was asked for, and whoever ends it reads it back
-        await self._report(session, SessionCause.EXITED, "how it ended is not read yet")
+        said = await self.records.since(session.id)
+        await self._report(session, SessionCause.EXITED, "how it ended is not read yet", said)
         self.means.crash(Boundary.EXIT_REPORTED)
         await self._report(session, SessionCause.EXITED, _how(await self.means.provider.ended(handle)))
         if trio.current_time() - began >= _SETTLED_IN:
@@ -282,14 +291,21 @@ class Desk:
             why = "no terminal bears its id" if pane is None else "its process ended before it was proven"
             await self.settle(action.launch, Certainty.NOT_APPLIED, why)
 
-    async def _report(self, session: AgentSession, cause: SessionCause, reason: str) -> None:
-        """A refusal means that the session has moved on meanwhile: it was stopped, or another took its place."""
+    async def _report(
+        self, session: AgentSession, cause: SessionCause, reason: str, said: Reading | None = None
+    ) -> None:
+        """A refusal means that the session has moved on meanwhile: it was stopped, or another took its place. ``said``
+        is what its records say.
+        """
         asked = ReportSession(
             session_id=session.id,
             session_gen=session.session_gen,
             sup_gen=self.sup_gen,
             cause=cause,
             reason=" ".join(reason.split())[:200],
+            failure=said.failure if said is not None else None,
+            capacity=said.capacity if said is not None else None,
+            capacity_source=said.source[:200] if said is not None else "",
         )
         await self.ask(asked)
 

@@ -8,14 +8,16 @@ import trio
 
 from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, EffectKind, RuntimeEffect, ShowWords
-from client.protocol.session import Ending, ReportSession, SessionCause
+from client.protocol.event import WaitForEvent
+from client.protocol.session import AgentSession, Ending, ReportSession, SessionCause, SessionState, ShowSession
 from providers.port import Delivered, Handle, Taken, Typing, Unreachable
 from providers.process import Process
+from providers.records import Reading
 from providers.screen import plain
 from supervisor.decide import Control, Watch
-from supervisor.desk import Desk
+from supervisor.desk import Desk, lasting
 from supervisor.means import handle_of
-from supervisor.wake import ending
+from supervisor.wake import ending, recorded
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +25,8 @@ log = logging.getLogger(__name__)
 _AGAIN = 10.0
 #: Characters of a text in a file that are typed too.
 _MOST_OF_IT = 200
+#: A wait without news ends after this and is begun again; nothing depends on its length.
+_WAIT_MS = 600_000
 
 _CERTAINTY = {
     Taken.SUBMITTED: Certainty.APPLIED,
@@ -54,6 +58,7 @@ async def tell(desk: Desk, action: Control) -> None:
         await desk.settle(effect, Certainty.NOT_APPLIED, f"{Taken.HELD.value}: {why}")
         await trio.sleep(_AGAIN)  # nothing tells when a disk works again
         return
+    await desk.records.begin(effect.session_id)
     began = trio.current_time()  # a quick one has answered before it is seen that it took the text
     said = await _typed(desk, handle, text, typing, effect)
     desk.means.crash(Boundary(f"{effect.kind.value}-done"))
@@ -86,29 +91,96 @@ async def _typed(desk: Desk, handle: Handle, text: str, typing: Typing, effect: 
 
 
 async def watch(desk: Desk, action: Watch) -> None:
-    """Wait until a member has nothing more to show, and report how its cycle ended. One whose process has ended, or is
-    being ended, is reported by who sees to that.
+    """Wait until a cycle is over, and report how it ended. One whose process has ended, or is being ended, is reported
+    by who sees to that.
     """
     session, handle = action.session, _handle(action.launch)
     assert handle is not None, "a cycle begins with a text that was typed to a process"
-    began = desk.began.get(session.id)
     await desk.means.ready()
-    await desk.means.provider.quiet(handle, action.typing.quiet)
-    if session.id in desk.stopping or not Process(handle.pid, handle.start_ticks).lives():
+    over = await _over(desk, action, handle)
+    if not over or session.id in desk.stopping or not Process(handle.pid, handle.start_ticks).lives():
         return
-    seen = {Ending.INTERRUPTED_BY_HOST} if session.id in desk.interrupted else set[Ending]()
+    said, began = await desk.records.since(session.id), desk.began.get(session.id)
+    seen = recorded(said) | ({Ending.INTERRUPTED_BY_HOST} if session.id in desk.interrupted else set())
     if began is not None and desk.means.heard is not None:
         seen.add(Ending.COMPLETED if desk.means.heard(session.id) >= began else Ending.EMPTY_OUTPUT)
+    await _conclude(desk, session, ending(seen), said)
+
+
+async def _over(desk: Desk, action: Watch, handle: Handle) -> bool:
+    """Whether the cycle is over, and not its session with it. By the word of its hooks, where it has any; by a quiet
+    terminal where none of them was ever heard, and where no word of an end may come: after an interrupt, after a
+    failure that is recorded, and where a daemon was not there from the beginning.
+    """
+    session, quiet = action.session, action.typing.quiet
+    if not action.hooks:
+        await desk.means.provider.quiet(handle, quiet)
+        return True
+    calm = False
+    while True:
+        shown = await desk.ask(ShowSession(session_id=session.id))
+        if shown is None or shown.session.state is not SessionState.ACTIVE:
+            return False
+        of = shown.session
+        if of.turn_ended > action.after_turn:
+            return True
+        if calm:
+            spoke, known = max(of.turn_begun, of.turn_ended) > 0, session.id in desk.began
+            failed = recorded(await desk.records.since(session.id))
+            if not spoke or not known or failed or session.id in desk.interrupted:
+                return True
+        calm = await _calm(desk, of, None if calm else (handle, quiet))
+
+
+async def _calm(desk: Desk, of: AgentSession, waits: tuple[Handle, float] | None) -> bool:
+    """Wait for the next word of a member: whether its terminal fell quiet first, where that is still waited for."""
+    fell_quiet, prod = False, desk.prods.setdefault(of.id, trio.Event())
+    async with trio.open_nursery() as any_of_them:
+
+        async def news() -> None:
+            changed = f"session:{of.id}.version>{of.version}"
+            await lasting(desk.node, WaitForEvent(predicate=changed, timeout_ms=_WAIT_MS, limit=0))
+            any_of_them.cancel_scope.cancel(reason="it said something")
+
+        async def quiet(handle: Handle, seconds: float) -> None:
+            nonlocal fell_quiet
+            await desk.means.provider.quiet(handle, seconds)
+            fell_quiet = True
+            any_of_them.cancel_scope.cancel(reason="it is quiet")
+
+        any_of_them.start_soon(news)
+        if waits is not None:
+            any_of_them.start_soon(quiet, *waits)
+        await prod.wait()
+        any_of_them.cancel_scope.cancel(reason="it was interrupted")
+    return fell_quiet
+
+
+async def concluded(desk: Desk, effect: RuntimeEffect) -> None:
+    """A process is about to be ended: what its records say of a cycle that failed comes before that end."""
+    shown = await desk.ask(ShowSession(session_id=effect.session_id))
+    said = await desk.records.since(effect.session_id)
+    if shown is None or shown.session.state is not SessionState.ACTIVE or said is None or said.failure is None:
+        return
+    await _conclude(desk, shown.session, Ending.PROVIDER_FAILED, said)
+
+
+async def _conclude(desk: Desk, session: AgentSession, how: Ending, said: Reading | None) -> None:
+    failed = said is not None and how is Ending.PROVIDER_FAILED
     asked = ReportSession(
         session_id=session.id,
         session_gen=session.session_gen,
         sup_gen=desk.sup_gen,
         cause=SessionCause.CYCLE_ENDED,
-        ending=ending(seen),
+        ending=how,
+        failure=said.failure if said is not None and failed else None,
+        capacity=said.capacity if said is not None else None,
+        capacity_source=said.source[:200] if said is not None else "",
     )
     if await desk.ask(asked) is not None:
         desk.began.pop(session.id, None)
         desk.interrupted.discard(session.id)
+        desk.prods.pop(session.id, None)
 
 
 def _handle(launch: RuntimeEffect | None) -> Handle | None:

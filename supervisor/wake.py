@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from client.protocol.board import Seat, Waking
 from client.protocol.effect import Wake
 from client.protocol.session import AgentSession, Ending
+from providers.records import Reading
 
 #: Cycles in a row that came to nothing, before a member gets no more of them.
 MOST_EMPTY = 3
@@ -34,6 +35,8 @@ def wake(session: AgentSession, facts: Waking) -> Wake | Rest:
         return Wake.CONTINUE
     if session.streak and facts.doing:
         return Wake.PROBATION
+    if facts.accepted:
+        return Wake.ACCEPTED
     if facts.claimable:
         return Wake.CLAIMABLE
     if facts.told and facts.idle_ms >= LONG_IDLE_MS:
@@ -42,8 +45,11 @@ def wake(session: AgentSession, facts: Waking) -> Wake | Rest:
 
 
 def look_again(seats: Sequence[Seat], most: int) -> int:
-    """Milliseconds until somebody is idle for long whom informational mail waits for; ``most`` when nobody is."""
-    waits = [
+    """Milliseconds until somebody is idle for long whom informational mail waits for, or what is known of somebody's
+    provider counts no more; ``most`` when there is nobody.
+    """
+    waits = [seat.unavailable_ms for seat in seats if seat.unavailable_ms]
+    waits += [
         LONG_IDLE_MS - seat.waking.idle_ms
         for seat in seats
         if seat.session is not None and seat.waking is not None and seat.waking.told
@@ -57,6 +63,7 @@ _PRECEDENCE = (
     Ending.PROVIDER_FAILED,
     Ending.CLOSED,
     Ending.INTERRUPTED_BY_HOST,
+    Ending.INTERRUPTED_BY_PROVIDER,
     Ending.EMPTY_OUTPUT,
     Ending.COMPLETED,
 )
@@ -65,3 +72,10 @@ _PRECEDENCE = (
 def ending(seen: Collection[Ending]) -> Ending:
     """How a cycle ended; what nobody saw is said to be unseen."""
     return next((each for each in _PRECEDENCE if each in seen), Ending.TERMINAL_UNOBSERVED)
+
+
+def recorded(said: Reading | None) -> set[Ending]:
+    """What the records of a program say of a cycle. That it was done well is not theirs to say."""
+    if said is None or not said.ending or said.ending == Ending.COMPLETED:
+        return set()
+    return {Ending.PROVIDER_FAILED if said.failure else Ending(said.ending)}

@@ -19,6 +19,7 @@ from client.cli.index import DIGEST, NOUNS
 ALIASES = {
     "board": ("team-run", "board"),
     "events": ("event", "list"),
+    "hook": ("session", "hook"),
     "inbox": ("message", "inbox"),
     "wait": ("event", "wait"),
     "watch": ("event", "watch"),
@@ -52,6 +53,7 @@ BY_HAND = {
         "archive",
         "Take a member's worktree away, unless something in it is in no commit; its branch stays.",
     ),
+    ("session", "hook"): ("hook", "Say what an agent's own hook was run for; silent, and 0 whatever comes of it."),
     ("session", "type"): ("typing", "Step in at a member's terminal; until you leave, nobody else types there."),
     ("up", ""): ("up", "Start what a team file describes, and follow it until it is done."),
     ("down", ""): ("down", "End the processes of a run, and prove that they ended."),
@@ -90,6 +92,8 @@ def main(words: list[str]) -> int:
 
 def _ended(words: list[str]) -> int:
     as_json = "--json" in words
+    if words[:1] == ["hook"] or words[:2] in (["member", "hook"], ["session", "hook"]):
+        return int(load("client.cli.by_hand.hook").harmless(_main, words))
     try:
         return _main(words)
     except Usage as wrong:

@@ -73,6 +73,9 @@ class Raising:
         if self.run is not None and self.run["objective"] != self.file.objective:
             words = differing.texts(self.run["objective"], self.file.objective)
             found = [f"team: objective {words}: run {self.run['id']} keeps its own, the next one has it", *found]
+        if self.run is not None and self.run["cycles"] != self.file.cycles:
+            words = f"{self.run['cycles']} → {self.file.cycles}"
+            found = [f"team: cycles {words}: run {self.run['id']} keeps its own, the next one has it", *found]
         return found
 
     def raise_all(self) -> None:
@@ -173,7 +176,7 @@ class Raising:
         if going_on:
             self.run = going_on[0]
         else:
-            body = {"team_id": self.team["id"], "objective": self.file.objective}
+            body = {"team_id": self.team["id"], "objective": self.file.objective, "cycles": self.file.cycles}
             self.run = self._node.ask("team-run.create", same_key("run", body, len(ended)), **body)
             anew = f", a new one: {ended[-1]['id']} is {ended[-1]['state']}" if ended else ""
         before = self.run

@@ -25,9 +25,9 @@ from client.protocol.ids import (
 )
 from client.protocol.operation import MEMBER_OR_ABOVE, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
-from client.protocol.session import AgentSession, SessionState
+from client.protocol.session import Activity, AgentSession, Capacity, SessionState, Source
 from client.protocol.shape import ID, OPTIONAL_ID, VERSION
-from client.protocol.team_run import TeamRun
+from client.protocol.team_run import CYCLES, TeamRun
 from client.protocol.verdict import Verification
 from client.protocol.work import Condition, Phase, Priority
 
@@ -62,7 +62,8 @@ class Doing(enum.StrEnum):
 @attrs.frozen(kw_only=True)
 class BoardMember:
     """``session`` is how its session that is not closed is, None where it has none; ``native_session`` the conversation
-    of its program in there, and ``resumed`` whether it goes on with that of a former session.
+    of its program in there, and ``resumed`` whether it goes on with that of a former session. ``activity`` is whether a
+    turn goes on there, by what and since when; ``waits`` what it waits for before it is told what waits for it.
     """
 
     member_run_id: MemberRunId
@@ -76,6 +77,11 @@ class BoardMember:
     mail: int
     native_session: str = ""
     resumed: bool = False
+    activity: Activity = Activity.UNKNOWN
+    activity_at: UnixMs | None = None
+    activity_source: Source | None = None
+    capacity: Capacity = Capacity.UNKNOWN
+    waits: str = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -111,6 +117,7 @@ class AttentionKind(enum.StrEnum):
     HELD = "delivery_held"
     UNSUBMITTED = "delivery_unsubmitted"
     NOT_ENDED = "member_not_ended"
+    CAPACITY = "capacity_unavailable"
     DELEGATION = "delegation"
 
 
@@ -179,7 +186,8 @@ class Waking:
     """What may be a reason to tell a member something at its terminal. ``queued``: a Work waits for it. ``asked`` and
     ``told`` count mail that waits, by whether it needs an answer. ``doing``: it has a Work that it was told of and that
     is neither blocked nor submitted; ``changed``: at another version than it was told. ``claimable``: there are Works
-    that it may claim and was not told of.
+    that it may claim and was not told of. ``accepted``: its Work is blocked, and another of its Works was accepted
+    since it was told so. ``last`` is the number of the last delivery to it: whoever was told longest ago comes first.
     """
 
     queued: bool
@@ -189,12 +197,15 @@ class Waking:
     changed: bool
     claimable: bool
     idle_ms: int
+    accepted: bool = False
+    last: int = 0
 
 
 @attrs.frozen(kw_only=True)
 class Seat:
-    """A place of a run that a supervisor looks after: who sits there, where it works, its session that is not closed
-    and the last launch of that. ``waking`` is there while it could be told something at its terminal.
+    """A place of a run that a supervisor looks after: who sits there, where it works, its session that is not closed,
+    the last launch of that, and the delivery whose cycle has not ended. ``waking`` is there while it could be told
+    something at its terminal. For ``unavailable_ms`` from now on its provider is known to give it nothing.
     """
 
     member_run_id: MemberRunId
@@ -211,12 +222,15 @@ class Seat:
     session: AgentSession | None
     launch: RuntimeEffect | None
     waking: Waking | None = None
+    cycle: RuntimeEffect | None = None
+    unavailable_ms: int = 0
 
 
 @attrs.frozen(kw_only=True)
 class DueList:
     """``seq`` is what was committed when this was looked at: wait for more behind it. ``controls`` are what somebody
-    asked for and nobody settled. A run that ``finishes`` was told to complete, and its supervisor goes on with it.
+    asked for and nobody settled. A run that ``finishes`` was told to complete, and its supervisor goes on with it. At
+    most ``cycles`` of its members are in a cycle at once.
     """
 
     items: list[Due]
@@ -226,6 +240,7 @@ class DueList:
     seq: int
     checks: list[DueCheck] = attrs.Factory(list)
     finishes: bool = False
+    cycles: int = CYCLES
 
 
 @attrs.frozen(kw_only=True)

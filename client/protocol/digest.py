@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "924d5ab79873ef66"
+DIGEST = "d1d42a590fd5442d"

@@ -22,7 +22,7 @@ from client.protocol.ids import (
 )
 from client.protocol.operation import HOST_OR_OPERATOR, OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
-from client.protocol.session import Ending
+from client.protocol.session import Ending, Failure
 from client.protocol.shape import ID, LABEL, LINE, OPTIONAL_ID, PAGE, PATH, TEXT, VERSION, Bounds
 
 
@@ -55,6 +55,7 @@ class Wake(enum.StrEnum):
     DELIVERY = "delivery"  # a Work waits for it, or mail that needs an answer
     CONTINUE = "continue"  # somebody else changed the Work that it does
     PROBATION = "probation"  # its last cycle came to nothing, and it has a Work to do
+    ACCEPTED = "accepted"  # its Work is blocked, and another of its Works was accepted
     CLAIMABLE = "claimable"  # there are Works that it may claim
     MAIL = "mail"  # informational mail, once it was idle for long
 
@@ -71,8 +72,9 @@ class EffectFinding(enum.StrEnum):
 class RuntimeEffect:
     """``pane``, ``pid``, ``start_ticks`` and ``boot_id`` are what a launch started, once that was read. A launch, and
     whatever is typed, is found again by this record's id. A delivery says why it is made, which Work at which version
-    it tells of, and how the cycle that it began has ended; ``text`` is what a steer types. ``cwd`` is where a launch
-    works, and what an archive takes away. A launch that ``resumes`` goes on with the conversation of its session.
+    it tells of, and how the cycle that it began has ended; ``after_turn`` is the last end of a turn that was told of
+    before. ``text`` is what a steer types. ``cwd`` is where a launch works, and what an archive takes away. A launch
+    that ``resumes`` goes on with the conversation of its session.
     """
 
     id: EffectId
@@ -100,6 +102,8 @@ class RuntimeEffect:
     text: str
     ending: Ending | None
     resumes: bool = False
+    failure: Failure | None = None
+    after_turn: int = 0
 
 
 @attrs.frozen(kw_only=True)

@@ -29,6 +29,7 @@ LIFTED_BY: Mapping[Code, str] = {
     Code.FRAME_TOO_LARGE: "a smaller request; keep what is large elsewhere and name its digest",
     Code.GATE_NOT_PASSED: "a new attempt that passes, or the Host takes the check or verifier away: `firm work update`",
     Code.HOST_REQUIRED: "the operator names one: `firm team hand-over`",
+    Code.HOOK_UNKNOWN: "the profile names it under [hooks], and the daemon begins anew",
     Code.IDEMPOTENCY_KEY_REUSED: "a key of its own for each request",
     Code.INTERNAL: "look at the log, then ask again with the same key: `firm node logs`",
     Code.INVALID_STATE_TRANSITION: "read the record again; the lifecycles say which moves it has",

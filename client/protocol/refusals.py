@@ -44,6 +44,7 @@ class Code(enum.StrEnum):
     FILE_UNUSABLE = "FILE_UNUSABLE"
     FRAME_TOO_LARGE = "FRAME_TOO_LARGE"
     GATE_NOT_PASSED = "GATE_NOT_PASSED"
+    HOOK_UNKNOWN = "HOOK_UNKNOWN"
     HOST_REQUIRED = "HOST_REQUIRED"
     IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
     INTERNAL = "INTERNAL"
@@ -136,6 +137,7 @@ ROWS: Mapping[Code, Row] = {
     Code.FILE_UNUSABLE: Row(400, 1, _REREAD, "The path cannot be used as asked."),
     Code.FRAME_TOO_LARGE: Row(413, 2, _NEVER, "The request is larger than a frame may be."),
     Code.GATE_NOT_PASSED: Row(409, 1, _REREAD, "A named check or the verifier has not passed this submission."),
+    Code.HOOK_UNKNOWN: Row(409, 1, _NEVER, "The profile of this member gives that hook no meaning."),
     Code.HOST_REQUIRED: Row(409, 1, _REREAD, "An active team needs exactly one active Host."),
     Code.IDEMPOTENCY_KEY_REUSED: Row(409, 1, _NEVER, "The key was used for another request."),
     Code.INTERNAL: Row(500, 1, _SAME, "The daemon failed; its log says where."),

@@ -21,9 +21,12 @@ from client.protocol.ids import (
     TeamRunId,
     UnixMs,
 )
-from client.protocol.operation import OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
+from client.protocol.operation import MEMBERS, OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
-from client.protocol.shape import ID, LABEL, PAGE, VERSION, Bounds
+from client.protocol.shape import ID, LABEL, LINE, PAGE, VERSION, Bounds
+
+#: Of hooks: what grows with each; a clock in nanoseconds fits.
+SEQUENCE = Bounds(least=1, most=2**62)
 
 
 class SessionState(enum.StrEnum):
@@ -69,15 +72,62 @@ class Liveness(enum.StrEnum):
 
 
 class Ending(enum.StrEnum):
-    """How a cycle ended, as far as a terminal shows it."""
+    """How a cycle ended, as far as its terminal, its hooks and its records show it."""
 
     COMPLETED = "completed"
     EMPTY_OUTPUT = "empty_output"  # its member asked the daemon for nothing and moved no Work
-    INTERRUPTED_BY_HOST = "interrupted_by_host"
+    INTERRUPTED_BY_HOST = "interrupted_by_host"  # by an interrupt of ours
+    INTERRUPTED_BY_PROVIDER = "interrupted_by_provider"  # by whomever else; the program says so by itself
     CLOSED = "closed"
-    PROVIDER_FAILED = "provider_failed"  # its process ended
+    PROVIDER_FAILED = "provider_failed"  # its failure says how
     TRANSPORT_LOST = "transport_lost"  # its terminal was lost
     TERMINAL_UNOBSERVED = "terminal_unobserved"  # nobody saw all of it
+
+
+class Failure(enum.StrEnum):
+    """How a provider failed a cycle, by the structured records of its program."""
+
+    QUOTA_EXHAUSTED = "quota_exhausted"
+    UNAUTHORIZED = "unauthorized"
+    OUTPUT_LIMIT = "output_limit"
+    REFUSAL = "refusal"
+    TURN_REQUEST_LIMIT = "turn_request_limit"
+    RUNNER_ERROR = "runner_error"  # its process ended
+    TURN_FAILED = "turn_failed"  # whatever else
+
+
+class Activity(enum.StrEnum):
+    """Whether a turn goes on in a session. What nobody said is unknown, and never taken for idle."""
+
+    UNKNOWN = "unknown"
+    RUNNING = "running"
+    WAITING_INPUT = "waiting_input"
+    IDLE = "idle"
+
+
+class Source(enum.StrEnum):
+    """What said it: a hook of the program, or its terminal, which a text was typed to or which fell quiet."""
+
+    HOOK = "hook"
+    TERMINAL = "terminal"
+
+
+class Heard(enum.StrEnum):
+    """What a hook of a program means, as its profile says."""
+
+    BEGUN = "begun"
+    ENDED = "ended"
+    WAITING = "waiting"
+
+
+class Capacity(enum.StrEnum):
+    """What the provider of a session still gives it. Unknown where nothing fresh says it."""
+
+    AVAILABLE = "available"
+    LIMITED = "limited"
+    EXHAUSTED = "exhausted"
+    UNAUTHORIZED = "unauthorized"
+    UNKNOWN = "unknown"
 
 
 @attrs.frozen(kw_only=True)
@@ -88,6 +138,9 @@ class AgentSession:
     that of its member when it was opened, and stays; no process is held to it yet. ``native_session`` is the
     conversation that its program, of ``profile``, keeps beyond its process, by the program's own id; empty where it
     keeps none. ``resumed_from`` is the session whose conversation it goes on with; None where it began its own.
+    ``activity`` is what was last said of its turn, by what and when; ``turn`` is the program's own id of that,
+    ``turn_begun`` and ``turn_ended`` mark the last begin and the last end that its hooks told of. ``capacity`` is what
+    a record of its program said, by which rule.
     """
 
     id: SessionId
@@ -116,6 +169,15 @@ class AgentSession:
     ceiling: Ceiling
     profile: str = ""
     resumed_from: SessionId | None = None
+    activity: Activity = Activity.UNKNOWN
+    activity_at: UnixMs | None = None
+    activity_source: Source | None = None
+    turn: str = ""
+    turn_begun: int = 0
+    turn_ended: int = 0
+    capacity: Capacity = Capacity.UNKNOWN
+    capacity_at: UnixMs | None = None
+    capacity_source: str = ""
 
 
 class CapabilityState(enum.StrEnum):
@@ -179,6 +241,18 @@ class ReportSession(Request[AgentSession]):
     reason: Annotated[str, "why, for the record", LABEL] = ""
     native_session: Annotated[str, "the provider's own session id, once known", LABEL] = ""
     ending: Annotated[Ending | None, "how its cycle ended"] = None
+    failure: Annotated[Failure | None, "how its provider failed the cycle"] = None
+    capacity: Annotated[Capacity | None, "what the records of its program say that its provider gives"] = None
+    capacity_source: Annotated[str, "which rule read that", LABEL] = ""
+
+
+@attrs.frozen(kw_only=True)
+class HookSession(Request[AgentSession]):
+    """Say what a hook of the caller's own program was run for; what is late or told twice changes nothing."""
+
+    event: Annotated[str, "the program's name for it; the caller's profile says what that means", LINE]
+    sequence: Annotated[int, "a number that grows with each hook, such as nanoseconds of a clock", SEQUENCE]
+    turn: Annotated[str, "the program's own id of the turn", LABEL] = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -260,6 +334,13 @@ OPERATIONS = (
         ),
     ),
     Operation("session.claims", SetClaims, planes=OPERATOR | SUPERVISOR, effect=_W, refuses=_SUP),
+    Operation(
+        "session.hook",
+        HookSession,
+        planes=MEMBERS,
+        effect=_W,
+        refuses=(Code.HOOK_UNKNOWN, Code.ROW_QUARANTINED),
+    ),
     Operation("session.list", ListSessions, planes=READERS, effect=Effect.READ, refuses=(*_FIND, Code.CURSOR_INVALID)),
     Operation(
         "session.open",

@@ -24,6 +24,10 @@ from client.protocol.shape import ID, LABEL, LINE, PAGE, TEXT, VERSION, Bounds
 
 #: Of a supervisor that runs in a process of its own, in milliseconds.
 LEASE = Bounds(least=0, most=60_000)
+#: Members of a run that may be in a cycle at once, where nobody says how many.
+CYCLES = 4
+#: How many that can be.
+SOME_CYCLES = Bounds(least=1, most=1000)
 
 
 class TeamRunState(enum.StrEnum):
@@ -39,7 +43,8 @@ class TeamRunState(enum.StrEnum):
 @attrs.frozen(kw_only=True)
 class TeamRun:
     """``recovery`` is a condition beside the state: why the run needs somebody, empty when it does not. A run that is
-    ``completing`` was told to: its supervisor does it, once every Work is closed and its sessions have ended.
+    ``completing`` was told to: its supervisor does it, once every Work is closed and its sessions have ended. At most
+    ``cycles`` of its members are in a cycle at once; the others wait for one of them to end.
     """
 
     id: TeamRunId
@@ -54,6 +59,7 @@ class TeamRun:
     updated_at: UnixMs
     ended_at: UnixMs | None
     completing: bool = False
+    cycles: int = CYCLES
 
 
 class Coordination(enum.StrEnum):
@@ -111,6 +117,7 @@ class CreateTeamRun(Request[TeamRun]):
 
     team_id: Annotated[TeamRef, "the team, by id or unique name", ID]
     objective: Annotated[str, "what the run is for", TEXT] = ""
+    cycles: Annotated[int, "how many members may be in a cycle at once", SOME_CYCLES] = CYCLES
 
 
 @attrs.frozen(kw_only=True)

@@ -10,6 +10,7 @@ from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, Driver, Liveness, SessionState
 from client.protocol.team_run import TeamRun
 from daemon.kernel.machine import Lifecycle
+from daemon.kernel.turn import in_turn
 
 
 class EffectCause(enum.StrEnum):
@@ -97,10 +98,14 @@ def tellable(session: AgentSession) -> Refusal | None:
     if refusal := left_alone(session):
         return refusal
     ours = session.driver is Driver.HOST_DRIVEN and session.process is Liveness.LIVE
-    if ours and session.state is SessionState.IDLE:
+    own_turn = session.state is SessionState.IDLE and in_turn(session)
+    if ours and session.state is SessionState.IDLE and not own_turn:
         return None
     lifted_by = (
-        f"it is {session.state.value}; a member of ours is told something while it is idle"
+        f"its hooks say that a turn goes on ({session.activity.value}) that we did not begin; it is told when that "
+        f"ends, or: firm session interrupt {session.id}"
+        if ours and own_turn
+        else f"it is {session.state.value}; a member of ours is told something while it is idle"
         if ours
         else "it has no process of ours that is known to live"
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from client.protocol.agent import AgentMember
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import AgentSession, Driver, Ending, Liveness, SessionCause, SessionState
+from client.protocol.session import AgentSession, Driver, Ending, Failure, Liveness, SessionCause, SessionState
 from daemon.kernel.machine import Lifecycle
 
 _S, _C = SessionState, SessionCause
@@ -58,11 +58,11 @@ PROCESS: Mapping[SessionCause, Liveness] = {
 ORPHANING = frozenset({_C.EXITED, _C.LOST})
 
 
-#: How a cycle ended with a report that is about something else.
-ENDS: Mapping[SessionCause, Ending] = {
-    _C.EXITED: Ending.PROVIDER_FAILED,
-    _C.LOST: Ending.TRANSPORT_LOST,
-    _C.INTERRUPTED: Ending.INTERRUPTED_BY_HOST,
+#: How a cycle ended with a report that is about something else, and how its provider failed it, where nobody read more.
+ENDS: Mapping[SessionCause, tuple[Ending, Failure | None]] = {
+    _C.EXITED: (Ending.PROVIDER_FAILED, Failure.RUNNER_ERROR),
+    _C.LOST: (Ending.TRANSPORT_LOST, None),
+    _C.INTERRUPTED: (Ending.INTERRUPTED_BY_HOST, None),
 }
 
 

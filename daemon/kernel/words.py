@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 from client.protocol.effect import Wake
 from client.protocol.message import Intent, Mail, MessageKind
-from client.protocol.work import Phase, Work
+from client.protocol.work import Condition, Phase, Work
 
 #: Characters of one message that are typed; some programs cut what is longer than 50 KiB.
 MOST_BODY = 4000
 
 _ABOUT = {
     Wake.CONTINUE: "It was changed since you were told of it last; read it again and go on.",
+    Wake.ACCEPTED: "It is blocked, and another Work of yours was accepted since. See whether it can go on now.",
     Wake.PROBATION: "It is yours, and your last turn did nothing about it. Go on, or say what hinders you.",
 }
 
@@ -31,15 +32,17 @@ def words(wake: Wake, work: Work | None, mail: Sequence[Mail], claimable: Sequen
 
 def _work(firm: str, wake: Wake, work: Work) -> str:
     begin = f"begin it: {firm} work start --work-id {work.id} --expected-version {work.version}"
-    end = f"--work-id {work.id} --expected-version VERSION"
+    go_on = f"then: {firm} work resume --work-id {work.id} --expected-version {work.version} --resolution TEXT"
+    end, blocked = f"--work-id {work.id} --expected-version VERSION", work.condition is Condition.BLOCKED
     submit = f"{firm} work submit {end} --result-summary TEXT --candidate-revision COMMIT (or --report-only)"
     lines = [
         f"Work {work.id}, version {work.version}: {work.title}",
         *([_ABOUT[wake]] if wake in _ABOUT else []),
         f"read it: {firm} work show --work-id {work.id}",
         *([begin] if work.phase is Phase.OPEN else []),
+        *([go_on] if blocked else []),
         f"when it is done: {submit}",
-        f"when you cannot go on: {firm} work block {end} --reason TEXT",
+        *([] if blocked else [f"when you cannot go on: {firm} work block {end} --reason TEXT"]),
     ]
     return "\n".join(lines)
 

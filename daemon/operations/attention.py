@@ -6,17 +6,17 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-import attrs
-
-from client.protocol.board import AcknowledgeAttention, Attention, AttentionKind, AttentionList, ListAttention
+from client.protocol.board import AcknowledgeAttention, Attention, AttentionList, ListAttention
 from client.protocol.ids import MembershipId, UnixMs, WorkId
 from client.protocol.membership import MembershipRole
 from client.protocol.operation import Plane
 from client.protocol.refusals import Refusal
 from client.protocol.team_run import TeamRun
 from daemon.call import Call
+from daemon.kernel.capacity import FRESH_MS
 from daemon.kernel.verdict import checks_passed
 from daemon.operations import actor, find
+from daemon.operations.attention_words import SAID
 from store import attempt as attempts
 from store import board as facts
 from store import delegation as delegations
@@ -50,7 +50,8 @@ def items(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
     if call.plane is Plane.OPERATOR or hosts:
         found += _reviews(tx, run, lambda owner: host is None or owner != host.id)
         found += [*_blocked(tx, call, run), *_orphaned(tx, run), *_stopped(tx, run), *_unverified(tx, run)]
-        found += [*_terminals(tx, run), *_unended(tx, run), *_stuck(tx, run), *_delegations(tx, run)]
+        found += [*_terminals(tx, run), *_unended(tx, run), *_capacity(tx, call, run), *_stuck(tx, run)]
+        found += _delegations(tx, run)
     elif caller is not None and host is not None and caller.membership.role is MembershipRole.MEMBER:
         found += _reviews(tx, run, lambda owner: owner == host.id)
     if caller is not None:
@@ -61,146 +62,8 @@ def items(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
     return sorted((item for item in found if item.key not in seen), key=lambda item: (item.since, item.key))
 
 
-@attrs.frozen
-class _Words:
-    """What is said of one sort of incident, with the facts of each put in."""
-
-    kind: AttentionKind
-    key: str
-    about: str
-    what: str
-    lifted_by: str
-
-
-_SAID = {
-    "review": _Words(
-        AttentionKind.REVIEW,
-        "review/{work}/{receipt}{verdict}",
-        "work/{work}",
-        "{name} submitted {title!r}{verified}",
-        "look at it, then accept it or request changes: firm work show --work-id {work}",
-    ),
-    "verify": _Words(
-        AttentionKind.VERIFY,
-        "verify/{work}/{receipt}",
-        "work/{work}",
-        "you are to say whether the submission of {title!r} holds: {looked_at}",
-        "look at exactly that, then say what you found: firm member work verify {work} --expected-version {version} "
-        "--receipt-id {receipt}{revision} --outcome passed --reason TEXT, or --outcome failed",
-    ),
-    "verifier": _Words(
-        AttentionKind.VERIFIER,
-        "verifier/{work}/{verifier}",
-        "work/{work}",
-        "{name} cannot say whether a submission of {title!r} holds: {reason}",
-        "name another verifier, or none: "
-        "firm work update {work} --expected-version {version} --verifier-id MEMBERSHIP, or "
-        "firm work update {work} --expected-version {version} --remove-verifier",
-    ),
-    "blocked": _Words(
-        AttentionKind.BLOCKED,
-        "blocked/{work}/{incident}",
-        "work/{work}",
-        "{title!r} is blocked: {reason}",
-        "answer its owner; the Host resumes it, or cancels it: "
-        "firm work resume --work-id {work} --expected-version {version} --resolution TEXT, or "
-        "firm work cancel {work} --expected-version {version} --reason TEXT",
-    ),
-    "orphaned": _Words(
-        AttentionKind.ORPHANED,
-        "orphaned/{work}/{fence}/{incident}",
-        "work/{work}",
-        "the attempt fence={fence} at {title!r} was lost: {reason}",
-        "see what it left behind: firm work show --work-id {work}; then say what you found: firm recover {work}",
-    ),
-    "stopped": _Words(
-        AttentionKind.STOPPED,
-        "stopped/{session}/{version}",
-        "session/{session}",
-        "{name} has no process: {reason}",
-        "it is tried again a few times; mend what stands in the way, then: firm session close {session}, and "
-        "firm reopen {name}{resumes}",
-    ),
-    "prerequisite": _Words(
-        AttentionKind.PREREQUISITE,
-        "prerequisite/{work}/{last}",
-        "work/{work}",
-        "{title!r} needs {needs}",
-        "give it other prerequisites, or cancel it; to do without: {command}",
-    ),
-    "proposed": _Words(
-        AttentionKind.DELEGATION,
-        "proposed/{delegation}",
-        "delegation/{delegation}",
-        "another team asks for {title!r}",
-        "accept it in a run of yours, or decline it: "
-        "firm delegation accept {delegation} --expected-version {version} --team-run-id {run}, or "
-        "firm delegation decline {delegation} --expected-version {version} --reason TEXT",
-    ),
-    "declined": _Words(
-        AttentionKind.DELEGATION,
-        "declined/{delegation}",
-        "work/{work}",
-        "{title!r} was declined: {reason}",
-        "decide how it goes on without: firm work show --work-id {work}",
-    ),
-    "delegated": _Words(
-        AttentionKind.DELEGATION,
-        "delegated/{delegation}/{target}",
-        "work/{work}",
-        "{title!r} was {resolution} there: {said}{evidence}",
-        "nothing of yours was accepted by it; decide about your own: firm work show --work-id {work}",
-    ),
-    "degraded": _Words(
-        AttentionKind.DEGRADED,
-        "degraded/{session}/{since}",
-        "session/{session}",
-        "{name} was told {streak} times what to do, and did nothing that was seen",
-        "it is told nothing more until it does something; look, and help: firm attach {name} --type; or begin it anew: "
-        "firm close {name}, and firm reopen {name}",
-    ),
-    "held": _Words(
-        AttentionKind.HELD,
-        "held/{effect}",
-        "session/{session}",
-        "nothing can be typed to {name}: {readback}",
-        "it is typed when that ends; see it: firm logs {name}, or end it there: firm attach {name} --type",
-    ),
-    "unsubmitted": _Words(
-        AttentionKind.UNSUBMITTED,
-        "unsubmitted/{effect}",
-        "effect/{effect}",
-        "whether {name} took what was typed is not known: {readback}",
-        "look: firm logs {name}; then say what you found: firm effect resolve {effect} --expected-version {version} "
-        "--finding confirm_applied --reason TEXT, or with confirm_not_applied, after which it is typed again",
-    ),
-    "unended": _Words(
-        AttentionKind.NOT_ENDED,
-        "unended/{effect}",
-        "session/{session}",
-        "{name} was to end and has not: {readback}{then}",
-        "see what is left and end it, then ask for it again: firm session close {session}",
-    ),
-    "unread": _Words(
-        AttentionKind.NOT_ENDED,
-        "unread/{effect}",
-        "effect/{effect}",
-        "whether the process of {name} has ended is not known: {readback}{then}",
-        "look: firm logs {name}; then say what you found: firm effect resolve {effect} --expected-version {version} "
-        "--finding confirm_applied --reason TEXT, or with confirm_not_applied, after which it can be ended again",
-    ),
-    "mail": _Words(
-        AttentionKind.MAIL,
-        "mail/{delivery}",
-        "message/{message}",
-        "your message will not arrive: {state}, {reason}",
-        "send it again if it is still needed, and say that you noticed: firm message ack {delivery}",
-    ),
-}
-
-
 def _item(sort: str, *, since: int, **facts: object) -> Attention:
-    said, facts = _SAID[sort], {"since": since, **facts}
+    said, facts = SAID[sort], {"since": since, **facts}
     return Attention(
         key=said.key.format(**facts),
         kind=said.kind,
@@ -322,6 +185,23 @@ def _unended(tx: Tx, run: TeamRun) -> list[Attention]:
             then=then,
         )
         for effect, version, state, session, name, readback, since in facts.unended(tx, run.id)
+    ]
+
+
+def _capacity(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
+    """Only while it counts: what is older says nothing."""
+    rows = facts.without_capacity(tx, run.id, since=call.now - FRESH_MS + 1, now=call.now)
+    return [
+        _item(
+            "capacity",
+            since=since,
+            session=session,
+            name=shlex.quote(name),
+            capacity=capacity,
+            source=source,
+            minutes=FRESH_MS // 60_000,
+        )
+        for session, name, capacity, source, since in rows
     ]
 
 

@@ -18,15 +18,18 @@ from client.protocol.board import (
     ShowSummary,
     Summary,
 )
+from client.protocol.effect import Wake
 from client.protocol.ids import UnixMs, WorkId
 from client.protocol.refusals import Refusal
-from client.protocol.session import SessionState
+from client.protocol.session import AgentSession, SessionState
 from client.protocol.team_run import TeamRun, TeamRunState
 from client.protocol.verdict import Verification
 from client.protocol.work import Condition, Phase, Priority
 from daemon.call import Call
 from daemon.kernel import board as rules
+from daemon.kernel.capacity import shown, unavailable_ms
 from daemon.kernel.team_run import fenced, goes_on
+from daemon.kernel.turn import in_turn
 from daemon.operations import actor, attention, delivery
 from daemon.operations.team_run import to_finish
 from providers import profiles
@@ -34,6 +37,7 @@ from store import board as facts
 from store import effect as effects
 from store import session as sessions
 from store.tx import Tx
+from supervisor.wake import wake
 
 
 def board(tx: Tx, call: Call, ask: ShowBoard) -> Board | Refusal:
@@ -43,7 +47,10 @@ def board(tx: Tx, call: Call, ask: ShowBoard) -> Board | Refusal:
 
 def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
     members: list[BoardMember] = []
-    for place, name, role, number, membership, session, mail, native, resumed in facts.members(tx, run.id):
+    seated = {each.member_run_id: each for each in sessions.open_of_run(tx, run.id)}
+    full = facts.under_way(tx, run.id) >= run.cycles
+    for place, name, role, number, membership, session, profile, mail, native, resumed in facts.members(tx, run.id):
+        of = seated.get(place)
         work = facts.does(tx, run.id, membership)
         members.append(
             BoardMember(
@@ -58,11 +65,32 @@ def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
                 mail=mail,
                 native_session=native,
                 resumed=bool(resumed),
+                **(_turn(tx, call, run, of, full=full and profiles.takes_text(profile)) if of is not None else {}),
             )
         )
     counted = rules.counts(facts.standings(tx, run.id), facts.ready(tx, run.id))
     found = attention.items(tx, call, run)
     return Board(run=run, counts=counted, works=_works(tx, run), members=members, attention=found)
+
+
+def _turn(tx: Tx, call: Call, run: TeamRun, of: AgentSession, *, full: bool) -> dict[str, Any]:
+    """Whether a turn goes on in a session, what its provider gives it, and what it waits for before it is told more.
+    While the run is ``full`` nobody else begins a cycle.
+    """
+    waits = ""
+    if unavailable_ms(of, call.now):
+        waits = f"for its provider, which is {of.capacity.value}"
+    elif of.state is SessionState.IDLE and in_turn(of):
+        waits = "for the end of a turn that we did not begin"
+    elif full and (facts_of := delivery.waking(tx, call, run, of)) and isinstance(wake(of, facts_of), Wake):
+        waits = f"for one of {run.cycles} cycles to end"
+    return {
+        "activity": of.activity,
+        "activity_at": of.activity_at,
+        "activity_source": of.activity_source,
+        "capacity": shown(of, call.now).capacity,
+        "waits": waits,
+    }
 
 
 def _works(tx: Tx, run: TeamRun) -> list[BoardWork]:
@@ -111,6 +139,7 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
             for w, r, f, line, revision, root in facts.checks_due(tx, run.id)
         ],
         finishes=to_finish(tx, run),
+        cycles=run.cycles,
     )
 
 
@@ -132,4 +161,6 @@ def _seat(tx: Tx, call: Call, run: TeamRun, row: tuple[Any, ...]) -> Seat:
         session=session,
         launch=effects.launch_of(tx, session.id) if session else None,
         waking=delivery.waking(tx, call, run, session) if session and profiles.takes_text(profile) else None,
+        cycle=effects.cycle_of(tx, session.id) if session else None,
+        unavailable_ms=unavailable_ms(session, call.now) if session else 0,
     )

@@ -11,10 +11,11 @@ from client.protocol.effect import Certainty, RuntimeEffect, Wake
 from client.protocol.ids import SessionId
 from client.protocol.message import MailCause, MailState, MessageDelivery
 from client.protocol.refusals import Refusal
-from client.protocol.session import AgentSession, Ending, SessionCause
+from client.protocol.session import AgentSession, Ending, Failure, ReportSession, SessionCause
 from daemon.call import Call
 from daemon.kernel.effect import left_alone
-from daemon.kernel.session import SESSION, streak_after
+from daemon.kernel.session import ENDS, ORPHANING, SESSION, streak_after
+from daemon.kernel.turn import UNHEARD, began, fell_quiet
 from daemon.operations import attempt, mail
 from store import attempt as attempts
 from store import effect as effects
@@ -28,6 +29,9 @@ from store.tx import Tx
 
 #: Messages of one delivery; the others come with the next.
 MOST_MAIL = 20
+
+#: What a program does by itself, whatever its member does: no sign that this one did something.
+REFLEXES = frozenset({"session.hook"})
 
 #: What becomes of a Work's delivery with the text that told of it.
 _WORK = {Certainty.APPLIED: DeliveryCause.RECEIVED, Certainty.NOT_APPLIED: DeliveryCause.HELD}
@@ -66,7 +70,7 @@ def _start(tx: Tx, call: Call, of: AgentSession, effect: RuntimeEffect) -> None:
     state = SESSION.after(of.state, SessionCause.CYCLE_STARTED, f"session/{of.id}")
     if isinstance(state, Refusal):
         return  # it has moved on since; the text is on record
-    changes: dict[str, Any] = {"state": state}
+    changes: dict[str, Any] = {"state": state, **began(of, call.now)}
     if effect.wake is Wake.CLAIMABLE:
         changes["hinted_at"] = effect.created_at
     SESSIONS.change(tx, of, kind=SessionCause.CYCLE_STARTED.value, actor=call.actor, at=call.now, **changes)
@@ -80,18 +84,36 @@ def on_board(tx: Tx, of: AgentSession) -> list[MessageDelivery]:
     return [each for each in waiting if each.state is MailState.ROUTED and each.session_id == of.id]
 
 
-def ended(tx: Tx, call: Call, of: AgentSession, ending: Ending) -> dict[str, Any]:
-    """Record how the cycle of a session ended, where one is under way; what that changes of the session."""
+def ended(tx: Tx, call: Call, of: AgentSession, ending: Ending, failure: Failure | None = None) -> dict[str, Any]:
+    """Record how the cycle of a session ended, where one is under way; what that changes of the session. ``failure`` is
+    how its provider failed it.
+    """
     effect = effects.cycle_of(tx, of.id)
     if effect is None:
         return {}
-    EFFECTS.change(tx, effect, kind=f"ended: {ending.value}", actor=call.actor, at=call.now, ending=ending)
-    return {"streak": streak_after(of.streak, ending)}
+    how = ending.value if failure is None else f"{ending.value}, {failure.value}"
+    EFFECTS.change(tx, effect, kind=f"ended: {how}", actor=call.actor, at=call.now, ending=ending, failure=failure)
+    return {"streak": streak_after(of.streak, ending), **fell_quiet(of, effect.after_turn, call.now)}
 
 
-def spoke(tx: Tx, call: Call) -> None:
+def reported(tx: Tx, call: Call, of: AgentSession, ask: ReportSession) -> dict[str, Any]:
+    """What a report makes of the cycle that it ends, and what that, and the records that were read with it, say of the
+    session.
+    """
+    how, why = ENDS.get(ask.cause, (Ending.TERMINAL_UNOBSERVED, None))
+    ending, failure = (ask.ending, ask.failure) if ask.ending else (how, ask.failure or why)
+    changes = ended(tx, call, of, ending, failure if ending is Ending.PROVIDER_FAILED else None)
+    if ask.cause in ORPHANING:
+        changes |= UNHEARD
+    if ask.capacity is not None:
+        changes |= {"capacity": ask.capacity, "capacity_at": call.now, "capacity_source": ask.capacity_source}
+    return changes
+
+
+def spoke(tx: Tx, call: Call, operation: str) -> None:
     """A member did something: whatever came to nothing before counts no more."""
-    of = SESSIONS.load(tx, call.session_id) if call.session_id is not None else None
+    known = call.session_id is not None and operation not in REFLEXES
+    of = SESSIONS.load(tx, call.session_id or "") if known else None
     if of is not None and (of.streak or of.degraded_at is not None):
         SESSIONS.change(tx, of, kind="spoke", actor=call.actor, at=call.now, streak=0, degraded_at=None)
 

@@ -84,6 +84,13 @@ def _claimable(tx: Tx, of: AgentSession) -> list[Work]:
     return works.claimable(tx, of.team_run_id, role=place.role, agent_id=of.agent_member_id)
 
 
+def _unblocking(tx: Tx, of: AgentSession) -> Work | None:
+    """A blocked Work of its member, once for each time that another of its Works is accepted."""
+    place = MEMBER_RUNS.load(tx, of.member_run_id)
+    assert place is not None, "a foreign key holds it"
+    return works.unblocking(tx, of.team_run_id, place.membership_id, place.id)
+
+
 def waking(tx: Tx, call: Call, run: TeamRun, of: AgentSession) -> Waking | None:
     """What could be told now, or None while nothing can be."""
     if tellable(of) is not None or effects.unsettled(tx, of.id):
@@ -99,6 +106,8 @@ def waking(tx: Tx, call: Call, run: TeamRun, of: AgentSession) -> Waking | None:
         changed=held is not None and not held.queued and held.binding.told_version != held.work.version,
         claimable=newest > (of.hinted_at or 0),
         idle_ms=max(0, call.now - of.updated_at),
+        accepted=_unblocking(tx, of) is not None,
+        last=effects.last_delivery(tx, of.id),
     )
 
 
@@ -118,7 +127,12 @@ def deliver(tx: Tx, call: Call, ask: DeliverEffect) -> RuntimeEffect | Refusal:
     held, letters = _held(tx, of), _mail(tx, run, of)
     if held is not None and not held.queued and ask.wake not in {Wake.CONTINUE, Wake.PROBATION}:
         held = None  # it knows of that one
-    waits = held is not None or (letters if ask.wake is not Wake.CLAIMABLE else _claimable(tx, of))
+    unblocking = _unblocking(tx, of) if ask.wake is Wake.ACCEPTED else None
+    waits = (
+        held is not None
+        or unblocking is not None
+        or (letters if ask.wake is not Wake.CLAIMABLE else _claimable(tx, of))
+    )
     if not waits:
         lifted_by = "nothing waits for it by now; it is told when something does"
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{of.id}", lifted_by=lifted_by)
@@ -129,7 +143,7 @@ def deliver(tx: Tx, call: Call, ask: DeliverEffect) -> RuntimeEffect | Refusal:
     for each in letters:
         if each.state is MailState.QUEUED or each.session_id != of.id:
             _route(tx, call, of, each)
-    work = held.work if held is not None else None
+    work = held.work if held is not None else unblocking
     return effect.new(tx, call, of, EffectKind.DELIVER, wake=ask.wake, work=work, reason=ask.wake.value)
 
 

@@ -30,7 +30,7 @@ from client.protocol.effect import (
 )
 from client.protocol.ids import EffectId, SupGen, new_id
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import AgentSession, CapabilityState, Liveness, SessionCause
+from client.protocol.session import AgentSession, CapabilityState, Liveness, SessionCause, SessionState
 from client.protocol.team_run import TeamRun
 from client.protocol.work import Work
 from daemon.call import Call
@@ -38,6 +38,7 @@ from daemon.kernel import cursor
 from daemon.kernel.effect import EFFECT, EffectCause, admits, controllable, held, launchable
 from daemon.kernel.session import PROCESS, SESSION, current
 from daemon.kernel.team_run import MEMBER_RUN, PlaceCause, fenced, goes_on, present
+from daemon.kernel.turn import UNHEARD, in_turn
 from daemon.kernel.version import moved
 from daemon.operations import actor, cycle, find, session
 from store import effect as effects
@@ -120,6 +121,7 @@ def new(  # noqa: PLR0913 — what each kind says of itself
         text=text,
         ending=None,
         resumes=resumes,
+        after_turn=of.turn_ended if kind is EffectKind.DELIVER else 0,
     )
     what = f"{kind.value} prepared: {reason}" if reason else f"{kind.value} prepared"
     return EFFECTS.insert(tx, made, kind=what, actor=call.actor, at=call.now)
@@ -196,7 +198,11 @@ def _follow(tx: Tx, call: Call, effect: RuntimeEffect, certainty: Certainty, rea
         return  # another took its place meanwhile; what this one did is on record
     if effect.kind is EffectKind.DELIVER:
         cycle.begun(tx, call, of, effect, certainty, readback)
-    if effect.kind is EffectKind.STOP and certainty is Certainty.APPLIED:
+    if effect.kind is EffectKind.INTERRUPT and certainty is Certainty.APPLIED and of.state is SessionState.IDLE:
+        # It was no turn of ours, and some programs tell of no end that was made so.
+        if in_turn(of):
+            SESSIONS.change(tx, of, kind="interrupted", actor=call.actor, at=call.now, **UNHEARD)
+    elif effect.kind is EffectKind.STOP and certainty is Certainty.APPLIED:
         session.orphan(tx, call, of, "session stopped")
         session.close_(tx, call, of, "stopped", CapabilityState.REVOKED, Liveness.STOPPED)
     elif effect.kind is EffectKind.LAUNCH and certainty is Certainty.APPLIED:

@@ -46,9 +46,11 @@ from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.agent import available
 from daemon.kernel.attempt import CustodyCause
+from daemon.kernel.capacity import shown
 from daemon.kernel.effect import admits
-from daemon.kernel.session import ENDS, ORPHANING, PROCESS, SESSION, current, detached, exists
+from daemon.kernel.session import ORPHANING, PROCESS, SESSION, current, detached, exists
 from daemon.kernel.team_run import fenced, goes_on, present
+from daemon.kernel.turn import UNHEARD
 from daemon.operations import actor, attempt, conversation, cycle, find, mail
 from store import attempt as attempts
 from store import session as sessions
@@ -196,13 +198,14 @@ def close_(
         state=SessionState.CLOSED,
         process=process or session.process,
         closed_at=call.now,
+        **UNHEARD,
     )
 
 
 def _end_capability(tx: Tx, call: Call, session: AgentSession, kind: str, state: CapabilityState) -> None:
-    shown = sessions.capability_of(tx, session.id)
-    if shown is not None and shown.state is CapabilityState.ACTIVE:
-        CAPABILITIES.change(tx, shown, kind=kind, actor=call.actor, at=call.now, state=state)
+    held = sessions.capability_of(tx, session.id)
+    if held is not None and held.state is CapabilityState.ACTIVE:
+        CAPABILITIES.change(tx, held, kind=kind, actor=call.actor, at=call.now, state=state)
 
 
 def _withdraw_questions(tx: Tx, call: Call, session: AgentSession) -> None:
@@ -244,7 +247,7 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
         _end_capability(tx, call, session, "lost", CapabilityState.REVOKED)
     changes = {"state": state, "process": PROCESS.get(ask.cause, session.process), **_said(tx, call, session, ask)}
     if state is not SessionState.ACTIVE:
-        changes |= cycle.ended(tx, call, session, ask.ending or ENDS.get(ask.cause, Ending.TERMINAL_UNOBSERVED))
+        changes |= cycle.reported(tx, call, session, ask)
     kind = f"{ask.cause.value}: {ask.reason}" if ask.reason else ask.cause.value
     return SESSIONS.change(tx, session, kind=kind, actor=call.actor, at=call.now, **changes)
 
@@ -255,7 +258,8 @@ def _said(tx: Tx, call: Call, session: AgentSession, ask: ReportSession) -> dict
     if ask.cause is SessionCause.DEGRADED:
         said["degraded_at"] = call.now
     if ask.cause is SessionCause.ADOPTED and renew(tx, call, session, SupGen(ask.sup_gen)):
-        said["typist"] = ""  # the daemon that would have seen them leave is gone
+        # The daemon that would have seen a person leave, and heard the hooks meanwhile, is gone.
+        said |= {"typist": "", **UNHEARD}
     return said
 
 
@@ -263,13 +267,13 @@ def renew(tx: Tx, call: Call, session: AgentSession, sup_gen: SupGen) -> bool:
     """The process has just been proven: its capability goes on under the daemon and the supervisor of now. Whether the
     daemon is another than before.
     """
-    shown = sessions.capability_of(tx, session.id)
+    held = sessions.capability_of(tx, session.id)
     now = (call.daemon_gen, sup_gen)
-    if shown is not None and shown.state is CapabilityState.ACTIVE and (shown.daemon_gen, shown.sup_gen) != now:
+    if held is not None and held.state is CapabilityState.ACTIVE and (held.daemon_gen, held.sup_gen) != now:
         CAPABILITIES.change(
-            tx, shown, kind="adopted", actor=call.actor, at=call.now, daemon_gen=call.daemon_gen, sup_gen=sup_gen
+            tx, held, kind="adopted", actor=call.actor, at=call.now, daemon_gen=call.daemon_gen, sup_gen=sup_gen
         )
-    return shown is None or shown.daemon_gen != call.daemon_gen
+    return held is None or held.daemon_gen != call.daemon_gen
 
 
 def bind(tx: Tx, call: Call, ask: BindSession) -> AgentSession | Refusal:
@@ -361,6 +365,7 @@ def list_(tx: Tx, call: Call, ask: ListSessions) -> SessionPage | Refusal:
     if isinstance(after, Refusal):
         return after
     items, last = sessions.list_page(tx, run_id=run_id, state=ask.state, after=after, limit=ask.limit)
+    items = [shown(each, call.now) for each in items]
     return SessionPage(items=items, next=cursor.write(last, call.store_id, *query) if last else None)
 
 
@@ -368,4 +373,4 @@ def show(tx: Tx, call: Call, ask: ShowSession) -> SessionShown | Refusal:
     session = SESSIONS.load(tx, ask.session_id)
     if session is None or isinstance(actor.run(tx, call, session.team_run_id), Refusal):
         return find.not_found("session", ask.session_id)
-    return SessionShown(session=session, capability=sessions.capability_of(tx, session.id))
+    return SessionShown(session=shown(session, call.now), capability=sessions.capability_of(tx, session.id))

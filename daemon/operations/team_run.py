@@ -83,6 +83,7 @@ def create(tx: Tx, call: Call, ask: CreateTeamRun) -> TeamRun | Refusal:
         created_at=call.now,
         updated_at=call.now,
         ended_at=None,
+        cycles=ask.cycles,
     )
     TEAM_RUNS.insert(tx, made, kind="created", actor=call.actor, at=call.now)
     for membership in memberships.active_of_team(tx, team.id):

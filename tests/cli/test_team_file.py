@@ -130,6 +130,10 @@ ERRORS = {
         "'bob' and 'cid' would write into one folder; give all but one of them workspace = \"worktree\"",
     ),
     "needs itself": ('needs = ["a"]', 'needs = ["b"]', 17, "work.needs", "no other work with the key 'b'"),
+    "no cycle": ('host = "me"', 'host = "me"\ncycles = 0', 4, "team.cycles", "write a number from 1 to 1000"),
+    "too many cycles": ('host = "me"', 'host = "me"\ncycles = 1001', 4, "team.cycles", "write a number from 1 to 1000"),
+    "cycles in quotes": ('host = "me"', 'host = "me"\ncycles = "4"', 4, "team.cycles", "without quotes"),
+    "cycles that are true": ('host = "me"', 'host = "me"\ncycles = true', 4, "team.cycles", "write a number"),
     "a circle": ('criteria = ["it reads"]', 'criteria = ["x"]\nneeds = ["b"]', 12, "work.needs", "a → b → a"),
 }
 
@@ -145,6 +149,11 @@ def test_every_error_names_file_line_and_field(name: str) -> None:
         where = f"my/team.toml:{line}: {field}: " if field else f"my/team.toml:{line}: "
         assert str(wrong.value).startswith(where)
     assert said in str(wrong.value)
+
+
+def test_a_file_says_how_many_cycles_go_on_at_once() -> None:
+    assert read("t", GOOD).cycles == 4
+    assert read("t", GOOD.replace('host = "me"', 'host = "me"\ncycles = 9')).cycles == 9
 
 
 def test_what_is_not_said_has_its_default() -> None:
@@ -217,7 +226,7 @@ def admits(shape: dict[str, Any], value: object) -> bool:
     if (
         known := set(shape)
         - {"$schema", "title", "description", "type", "required", "additionalProperties"}
-        - {"properties", "items", "minItems", "pattern", "enum", "not"}
+        - {"properties", "items", "minItems", "pattern", "enum", "not", "minimum", "maximum"}
     ):
         raise NotImplementedError(known)
     if shape["type"] == "object":
@@ -233,6 +242,8 @@ def admits(shape: dict[str, Any], value: object) -> bool:
             and len(value) >= shape.get("minItems", 0)
             and all(admits(shape["items"], each) for each in value)
         )
+    if shape["type"] == "integer":
+        return type(value) is int and shape["minimum"] <= value <= shape["maximum"]
     return (
         isinstance(value, str)
         and bool(re.search(shape.get("pattern", ""), value))

@@ -303,6 +303,7 @@ async def test_the_database_itself_holds_one_launch_a_session(node: InProcessNod
     made = await effects.prepared(s)
     columns = "version, team_run_id, session_id, session_gen, sup_gen, kind, state, certainty, cwd, pane, pid"
     rest = "start_ticks, boot_id, readback, created_by, created_at, updated_at, settled_at, work_version, text"
+    rest += ", resumes, after_turn"
     copy = f"INSERT INTO effects (id, {columns}, {rest}) SELECT 'other', {columns}, {rest} FROM effects WHERE id = ?"  # noqa: S608 — ours
     with pytest.raises(Exception, match="UNIQUE constraint failed"):
         node.execute(copy, made.id)

@@ -255,34 +255,41 @@ async def test_a_member_that_does_something_is_not_degraded_any_more(node: InPro
     assert (now.streak, now.degraded_at) == (0, None)
 
 
+def facts(s: Stage, of: AgentSession, *, at: int = 0) -> Waking:
+    """The same, but for the number of the last delivery."""
+    found = waking(s, of, at=at)
+    assert found is not None
+    return attrs.evolve(found, last=0)
+
+
 async def test_waking_is_told_by_what_waits(node: InProcessNode) -> None:
     s = await effects.live(node)
     of = s.bob.session
     nothing = Waking(queued=False, asked=0, told=0, doing=False, changed=False, claimable=False, idle_ms=0)
-    assert waking(s, of) == nothing
-    assert waking(s, of, at=of.updated_at + 500) == attrs.evolve(nothing, idle_ms=500)
+    assert facts(s, of) == nothing
+    assert facts(s, of, at=of.updated_at + 500) == attrs.evolve(nothing, idle_ms=500)
     await to_bob(s)
     await to_bob(s, asked=False)
-    assert waking(s, of) == attrs.evolve(nothing, asked=1, told=1)
+    assert facts(s, of) == attrs.evolve(nothing, asked=1, told=1)
     await told(s)
     await cycle_ended(s, Ending.COMPLETED)
     of = await effects.session_now(s)
     work = await s.owned(s.bob)
     await s.admit(work, s.bob)
-    assert waking(s, of) == attrs.evolve(nothing, queued=True)
+    assert facts(s, of) == attrs.evolve(nothing, queued=True)
     await told(s)
     await cycle_ended(s, Ending.COMPLETED)
     of = await effects.session_now(s)
-    assert waking(s, of) == attrs.evolve(nothing, doing=True)
+    assert facts(s, of) == attrs.evolve(nothing, doing=True)
     started = await s.start(work, s.bob)
-    assert waking(s, of) == attrs.evolve(nothing, doing=True)  # what it made itself it knows
+    assert facts(s, of) == attrs.evolve(nothing, doing=True)  # what it made itself it knows
     changed = await ann(s).ok(UpdateWork(work_id=work.id, expected_version=started.version, context="more"))
-    assert waking(s, of) == attrs.evolve(nothing, doing=True, changed=True)
+    assert facts(s, of) == attrs.evolve(nothing, doing=True, changed=True)
     made = await told(s, wake=Wake.CONTINUE)
     assert (made.work_id, made.work_version) == (work.id, changed.version)
     await cycle_ended(s, Ending.COMPLETED)
     of = await effects.session_now(s)
-    assert waking(s, of) == attrs.evolve(nothing, doing=True)
+    assert facts(s, of) == attrs.evolve(nothing, doing=True)
 
 
 @pytest.mark.parametrize("where", ["review", "blocked", "on hold", "closed"])

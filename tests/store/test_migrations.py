@@ -81,24 +81,48 @@ def test_an_empty_file_becomes_what_one_step_after_the_other_makes_of_it() -> No
     assert _schema(at_once) == _schema(by_steps)
 
 
-def test_effects_are_kept_where_their_table_is_made_anew() -> None:
+#: The steps that make the table of effects anew, with what their new columns say of effects that are there.
+ANEW: dict[int, tuple[apsw.SQLiteValue, ...]] = {
+    7: (None, None, 0, "", None),
+    9: (),
+    11: (None, 0),
+}
+
+
+@pytest.mark.parametrize("step", ANEW)
+def test_effects_are_kept_where_their_table_is_made_anew(step: int) -> None:
     with contextlib.closing(apsw.Connection(":memory:")) as connection:
         migrate.functions(connection)
         before: tuple[apsw.SQLiteValue, ...] = ()
         for number, text in migrate.steps():
-            if number == EFFECTS_ANEW:
+            if number == step:
                 named = ", ".join(str(name) for _, name, *_ in connection.execute("PRAGMA table_info(effects)"))
                 marks = [f"'{name}'" if name in TEXTS else "7" for name in named.split(", ")]
                 connection.execute("PRAGMA ignore_check_constraints = ON")
                 connection.execute(f"INSERT INTO effects ({named}) VALUES ({', '.join(marks)})")  # noqa: S608
                 (before,) = connection.execute("SELECT * FROM effects").fetchall()
             connection.execute(text)
+            if number == step:
+                break
         (after,) = connection.execute("SELECT * FROM effects").fetchall()
-        assert after == (*before, None, None, 0, "", None, 0)
+        assert after == (*before, *ANEW[step])
 
 
-#: The step that makes the table of effects anew, and its columns of text before.
-EFFECTS_ANEW = 7
+def test_a_cycle_of_before_that_failed_did_so_with_its_process() -> None:
+    with contextlib.closing(apsw.Connection(":memory:")) as connection:
+        migrate.functions(connection)
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        for number, text in migrate.steps():
+            if number == max(ANEW):
+                names = [str(name) for _, name, *_ in connection.execute("PRAGMA table_info(effects)")]
+                row = {name: f"'{name}'" if name in TEXTS else "7" for name in names} | {"ending": "'provider_failed'"}
+                columns, values = ", ".join(row), ", ".join(row.values())
+                connection.execute(f"INSERT INTO effects ({columns}) VALUES ({values})")  # noqa: S608
+            connection.execute(text)
+        assert connection.execute("SELECT failure FROM effects").fetchall() == [("runner_error",)]
+
+
+#: Columns of text of effects, before each of those steps.
 TEXTS = {
     "id",
     "team_run_id",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -11,20 +12,31 @@ import pytest
 from client.protocol.board import Seat, Waking
 from client.protocol.effect import RuntimeEffect, Wake
 from client.protocol.ids import SessionId, UnixMs
-from client.protocol.session import AgentSession, Driver, Ending, SessionState
+from client.protocol.session import AgentSession, Driver, Ending, Failure, SessionState
+from providers.records import Reading
 from supervisor.decide import Adopt, Control, Degrade, Tell, Watch
-from supervisor.wake import LONG_IDLE_MS, MOST_EMPTY, Rest, ending, look_again, wake
+from supervisor.wake import LONG_IDLE_MS, MOST_EMPTY, Rest, ending, look_again, recorded, wake
 from tests.supervisor.test_decide import COLD, DELIVER, LAUNCH, SEAT, SESSION, STOP, TYPING, at, decided
 
 NOTHING = Waking(queued=False, asked=0, told=0, doing=False, changed=False, claimable=False, idle_ms=0)
-EVERYTHING = Waking(queued=True, asked=1, told=1, doing=True, changed=True, claimable=True, idle_ms=LONG_IDLE_MS)
+EVERYTHING = Waking(
+    queued=True,
+    asked=1,
+    told=1,
+    doing=True,
+    changed=True,
+    claimable=True,
+    idle_ms=LONG_IDLE_MS,
+    accepted=True,
+)
 #: What is taken away from everything, one after the other, and why the member is told what is left.
 ORDER: list[tuple[dict[str, Any], Wake | Rest]] = [
     ({}, Wake.DELIVERY),
     ({"queued": False}, Wake.DELIVERY),
     ({"asked": 0}, Wake.CONTINUE),
     ({"changed": False}, Wake.PROBATION),
-    ({"doing": False}, Wake.CLAIMABLE),
+    ({"doing": False}, Wake.ACCEPTED),
+    ({"accepted": False}, Wake.CLAIMABLE),
     ({"claimable": False}, Wake.MAIL),
     ({"idle_ms": LONG_IDLE_MS - 1}, Rest.SLEEP),
     ({"told": 0}, Rest.SLEEP),
@@ -93,14 +105,38 @@ def test_endings_are_told_in_their_order() -> None:
         Ending.PROVIDER_FAILED,
         Ending.CLOSED,
         Ending.INTERRUPTED_BY_HOST,
+        Ending.INTERRUPTED_BY_PROVIDER,
         Ending.EMPTY_OUTPUT,
         Ending.COMPLETED,
     ]
+    assert {*order, Ending.TRANSPORT_LOST, Ending.TERMINAL_UNOBSERVED} == set(Ending)
     for size in range(1, len(order) + 1):
         for seen in itertools.combinations(order, size):
             assert ending(seen) is seen[0]
             assert ending(seen[::-1]) is seen[0]
     assert ending(()) is Ending.TERMINAL_UNOBSERVED
+
+
+@pytest.mark.parametrize("failure", Failure)
+def test_records_say_how_a_provider_failed_and_never_that_a_cycle_was_completed(failure: Failure) -> None:
+    said = Reading(path=Path("x"), offset=0)
+    assert recorded(attrs.evolve(said, ending=failure.value)) == {Ending.PROVIDER_FAILED}
+    assert recorded(attrs.evolve(said, ending="interrupted_by_provider")) == {Ending.INTERRUPTED_BY_PROVIDER}
+    for nothing in (None, said, attrs.evolve(said, ending="completed")):
+        assert recorded(nothing) == set()
+
+
+def test_an_interrupt_that_the_program_reports_is_not_credited_to_us() -> None:
+    """I50: only where one of ours is in this cycle, which then counts."""
+    theirs = recorded(Reading(path=Path("x"), offset=0, ending="interrupted_by_provider"))
+    assert ending({*theirs, Ending.COMPLETED}) is Ending.INTERRUPTED_BY_PROVIDER
+    assert ending({*theirs, Ending.INTERRUPTED_BY_HOST}) is Ending.INTERRUPTED_BY_HOST
+
+
+def test_a_supervisor_looks_again_when_what_is_known_of_a_provider_counts_no_more() -> None:
+    blocked = attrs.evolve(seat(None), unavailable_ms=900)
+    assert look_again([blocked, SEAT], 10**6) == 900
+    assert look_again([blocked, attrs.evolve(SEAT, unavailable_ms=300)], 10**6) == 300
 
 
 def followed(of: Seat) -> str:

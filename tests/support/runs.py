@@ -22,6 +22,13 @@ from tests.support.wire import PATIENCE, Client
 FIRM = str(Path(sys.executable).with_name("firm"))
 
 
+#: What a member's hook runs: it is given what it was run for as agents give it, on standard input.
+HOOK = """#!/bin/sh
+printf '{"hook_event_name": "%s", "turn_id": "%s", "prompt": "x"}' "$1" "$2" | "$FIRM_BIN" member hook
+echo "$1 $2 $?" >> "$(dirname "$0")/hooked"
+"""
+
+
 @attrs.define
 class Field:
     """``home`` holds node and tmux server; ``repo`` is the project. ``firm`` runs the command as its person."""
@@ -85,25 +92,31 @@ class Field:
         path.write_text(f'[team]\nname = "crew"\nhost = "me"\n{rows}{works}', "utf-8")
         return path
 
-    def talker(
+    def talker(  # noqa: PLR0913 — what a member that takes text can be
         self,
         name: str = "kiwi",
         *,
         works: str = "",
         swallowed: int = 0,
         asks: Sequence[str] = (),
+        hooks: bool = False,
+        records: str = "",
         keeps: str = "",
         profile: str = "",
         **typing: object,
     ) -> Path:
         """A team file with one member that takes text, and the profile for it; the folder in which it says what it
-        took (``terminals.MEMBER``). With ``keeps``, where profiles say that it keeps its transcripts, it is one that is
-        resumed (``terminals.KEEPER``).
+        took (``terminals.MEMBER``), and in which its hook stands, if it has one. With ``keeps``, where profiles say
+        that it keeps its transcripts, it is one that is resumed (``terminals.KEEPER``). With ``records``, the rules as
+        TOML, its transcript is NATIVE.jsonl in that folder.
         """
         folder = self.home.temporary / f"{name}-told"
         folder.mkdir()
         if asks:
             (folder / "asks").write_text("\n".join(asks))
+        if hooks:
+            (folder / "hook").write_text(HOOK)
+            (folder / "hook").chmod(0o755)
         says = {"before_enter": 0.1, "settle": 0.5, "quiet": 1.0, "composer": r">\s*", **typing}
         program = KEEPER if keeps else MEMBER
         argv = ["{python}", "-I", "-S", "-c", program, str(folder), str(swallowed), "> "]
@@ -112,10 +125,13 @@ class Field:
             profile,
             "[typing]",
             *(f"{key} = {_toml(value)}" for key, value in says.items()),
+            *(["[hooks]", 'begun = ["Begin"]', 'ended = ["Stop"]', 'waiting = ["Ask"]'] if hooks else []),
         ]
+        if records:
+            keeps = f"{folder}/{{native_id}}.jsonl"
         if keeps:
             words = ["[native]", 'start = ["--session-id", "{native_id}"]', 'resume = ["--resume", "{native_id}"]']
-            rows += [*words, f"transcript = {json.dumps(keeps)}"]
+            rows += [*words, f"transcript = {json.dumps(keeps)}", records]
         profiles = Path(self.environment["XDG_CONFIG_HOME"]) / "firm" / "profiles"
         profiles.mkdir(parents=True, exist_ok=True)
         (profiles / "talker.toml").write_text("\n".join(rows), "utf-8")

@@ -6,13 +6,11 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from client.protocol.agent import UpdateAgent
 from client.protocol.board import AcknowledgeAttention, ListAttention, ListDue, ShowBoard, ShowSummary
 from client.protocol.delegation import ListDelegations
 from client.protocol.effect import (
     Certainty,
     CloseSession,
-    DeliverEffect,
     EffectFinding,
     InterruptSession,
     ListEffects,
@@ -20,9 +18,7 @@ from client.protocol.effect import (
     ShowEffect,
     ShowTerminal,
     ShowWords,
-    SteerSession,
     StepIn,
-    Wake,
 )
 from client.protocol.ids import AgentMemberRef, Folder, TeamRef, TeamRunId
 from client.protocol.message import (
@@ -71,17 +67,11 @@ from client.protocol.team_run import (
 )
 from client.protocol.work_asks import CreateWork, DrawWorks, ListWorks
 from client.protocol.workspace import ArchiveWorkspace, ListWorkspaces
-from providers import profiles
-from providers.port import Typing
-from providers.profiles import Profile
-from tests.support import delegations, effects, mail, scene
+from tests.support import delegations, effects, mail, profiled, scene
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
 from tests.support.supervised import report
 from tests.support.works import VERBS, Voice, ann, blocked, bob, operator, second_run, supervisor
-
-#: A profile of tests only, whose program takes text while it works.
-STEERED = "steered"
 
 Asked = tuple[Voice, Request[Any]]
 OnStage = Callable[[Stage], Awaitable[Asked]]
@@ -112,35 +102,15 @@ async def _type(s: Stage) -> Asked:
     return ann(own), StepIn(session_id=own.bob.session.id)
 
 
-async def _asked(s: Stage) -> tuple[Stage, DeliverEffect]:
-    """Mail waits for Bob, whose process lives."""
-    own = await effects.again(s)
-    await supervisor(own).ok(effects.settle(own, await effects.begun(own)))
-    await mail.sent(own, own.ann, own.bob, response_required=True)
-    of = own.bob.session
-    ask = DeliverEffect(session_id=of.id, session_gen=of.session_gen, sup_gen=s.sup_gen, wake=Wake.DELIVERY)
-    return own, ask
-
-
 async def _deliver(s: Stage) -> Asked:
-    own, ask = await _asked(s)
+    own, ask = await profiled.waits(s)
     return supervisor(own), ask
 
 
 async def _words(s: Stage) -> Asked:
-    own, ask = await _asked(s)
+    own, ask = await profiled.waits(s)
     made = await supervisor(own).ok(ask)
     return supervisor(own), ShowWords(effect_id=made.id, sup_gen=s.sup_gen)
-
-
-async def _steer(s: Stage) -> Asked:
-    """The profile of Bob is one that takes text while it works: ``STEERED``."""
-    await s.node.ok(UpdateAgent(agent_member_id=AgentMemberRef(s.bob.agent.id), expected_version=1, profile=STEERED))
-    profiles.PROFILES[STEERED] = Profile(name=STEERED, argv=["/bin/true"], typing=Typing(), steers=True)
-    own, ask = await _asked(s)
-    made = await supervisor(own).ok(ask)
-    await supervisor(own).ok(effects.settle(own, made))
-    return ann(own), SteerSession(session_id=own.bob.session.id, text="rather blue")
 
 
 async def _archive(s: Stage) -> Asked:
@@ -361,11 +331,12 @@ ON_STAGE: Mapping[str, OnStage] = {
     "session.bind": _bind,
     "session.claims": _by(operator, lambda s: SetClaims(session_id=s.bob.session.id, accepts_new_claims=False)),
     "session.close": _by(ann, lambda s: CloseSession(session_id=s.cid.session.id)),
+    "session.hook": profiled.hook,
     "session.interrupt": _by(ann, lambda s: InterruptSession(session_id=s.bob.session.id)),
     "session.list": _by(operator, lambda _: ListSessions()),
     "session.open": _open,
     "session.report": _by(supervisor, _cycle),
-    "session.steer": _steer,
+    "session.steer": profiled.steer,
     "session.terminal": _terminal,
     "session.type": _type,
     "session.show": _by(operator, lambda s: ShowSession(session_id=s.bob.session.id)),

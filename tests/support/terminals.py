@@ -42,10 +42,12 @@ while True:
 
 #: A member with a composer: when it begins it writes its launch and pid to the file ``ran`` of a folder, and what it
 #: took to ``took``, a line each; then it runs the program ``does`` that stands there, if one does, as an agent runs
-#: commands. The second word is how many Enters it swallows, the third what its composer shows before a line. For each
-#: line ``TEXT -> KEY`` of the file ``asks`` it begins with a dialog that this key ends; what is pressed there it writes
-#: to ``pressed``. It asks nothing in a folder that the JSON file of its environment's MEMBER_TRUSTS has among its
-#: values.
+#: commands. Before and after that it runs ``hook`` there with the name of the event and the number of the turn, as an
+#: agent runs its hooks. What it runs finds its last word, the id of its conversation where it keeps one, as NATIVE. The
+#: interrupt key empties its line. The second word is how many Enters it swallows, the third what its composer shows
+#: before a line. For each line ``TEXT -> KEY`` of the file ``asks`` it begins with a dialog that this key ends; what is
+#: pressed there it writes to ``pressed``. It asks nothing in a folder that the JSON file of its environment's
+#: MEMBER_TRUSTS has among its values.
 MEMBER = """
 import json, os, subprocess, sys, termios, tty
 tty.setraw(0)
@@ -61,20 +63,28 @@ for row in open(folder + "/asks").read().splitlines() if asks else []:
         pressed = os.read(0, 1)
         with open(folder + "/pressed", "ab") as log: log.write(pressed)
     os.write(1, b"\\x1b[2J\\x1b[H")
-line = b""
+line, turn = b"", 0
+os.environ["NATIVE"] = sys.argv[-1]
+def hook(event):
+    if os.path.exists(folder + "/hook"): subprocess.run([folder + "/hook", event, str(turn)])
 os.write(1, b"\\x1b[?2004hready\\r\\n" + prompt)
 while True:
     for byte in os.read(0, 4096):
+        if byte == 3:
+            line = b""; os.write(1, b"\\r\\n" + prompt); continue
         if byte != 13 or (line.endswith(b"\\x1b[200~") or b"\\x1b[200~" in line and b"\\x1b[201~" not in line):
             line += bytes([byte]); os.write(1, bytes([byte]) if byte >= 32 else b"."); continue
         if swallow:
             swallow -= 1; continue
         text = line.replace(b"\\x1b[200~", b"").replace(b"\\x1b[201~", b"").replace(b"\\r", b"/")
         line = b""
+        turn += 1
         with open(folder + "/took", "ab") as log: log.write(text + b"\\n")
         os.write(1, b"\\r\\ntook it\\r\\n")
+        hook("Begin")
         if os.path.exists(folder + "/does"):
             with open(folder + "/did", "ab") as log: subprocess.run(folder + "/does", input=text, stdout=log)
+        hook("Stop")
         os.write(1, b"\\r\\n" + prompt)
 """
 

@@ -9,6 +9,7 @@ import attrs
 
 from client.protocol.operation import MEMBERS, Effect, Plane
 from client.protocol.table import OPERATIONS
+from daemon.operations import cycle
 
 #: Ids that an actor, a run, a session or an attempt could be picked by; and generations, which say "I am this one".
 IDENTITIES = {
@@ -69,10 +70,12 @@ def test_what_only_looks_is_no_way_to_be_somebody() -> None:
 
 
 def test_what_a_supervisor_or_the_operator_writes_no_member_does() -> None:
-    """Catalogues with nothing in common that writes: a member's tools, a supervisor's, and the controls."""
+    """Catalogues with nothing in common that writes: a member's tools, a supervisor's, and the controls. What a
+    member's program says by itself is of the caller's own session, and controls nothing.
+    """
     controls = {"agent", "member-run", "node", "project", "session", "team", "team-run"}
     for op in OPERATIONS:
         if op.effect is Effect.WRITE and Plane.SUPERVISOR in op.planes:
             assert not op.planes & MEMBERS, op.name
-        if op.effect is Effect.WRITE and op.noun in controls:
+        if op.effect is Effect.WRITE and op.noun in controls and op.name not in cycle.REFLEXES:
             assert Plane.MEMBER not in op.planes, op.name

@@ -105,15 +105,31 @@ def _members(members: list[dict[str, Any]]) -> list[str]:
     for member in members:
         # A member without a session is absent; one whose Work is in review may be too.
         doing = "-" if member["doing"] == "absent" else member["doing"].replace("-", " ")
-        session = member["session"]
+        session, waits = member["session"], member["waits"]
         rows.append(
             (
                 clean(member["name"]),
                 f"{clean(member['role'])}-{member['number']}",
-                f"session {session.replace('_', ' ')}" if session else "no session",
+                f"session {session.replace('_', ' ')}{_turn(member)}" if session else "no session",
                 doing,
                 clean(member["work_title"]),
-                counted(member["mail"], "letter") + " unread" if member["mail"] else "",
+                ", ".join(
+                    filter(
+                        None,
+                        [
+                            counted(member["mail"], "letter") + " unread" if member["mail"] else "",
+                            f"waits {clean(waits)}" if waits else "",
+                        ],
+                    )
+                ),
             )
         )
     return columns(rows, 4, "  ")
+
+
+def _turn(member: dict[str, Any]) -> str:
+    """Whether a turn goes on there, who said so and when; nothing where nobody did."""
+    if member["activity"] == "unknown" or member["activity_at"] is None:
+        return ""
+    said = "waiting for input" if member["activity"] == "waiting_input" else f"turn {member['activity']}"
+    return f", {said} ({member['activity_source']}, {ago(member['activity_at'])})"

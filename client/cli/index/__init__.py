@@ -1,6 +1,6 @@
 """Generated from the operation table by ``.ci/generate``; do not edit."""
 
-DIGEST = '924d5ab79873ef66'
+DIGEST = 'd1d42a590fd5442d'
 
 # noun: help
 NOUNS = {
@@ -44,6 +44,7 @@ CODES = {
     'FILE_UNUSABLE': (1, 'reread', 'The path cannot be used as asked.'),
     'FRAME_TOO_LARGE': (2, 'never', 'The request is larger than a frame may be.'),
     'GATE_NOT_PASSED': (1, 'reread', 'A named check or the verifier has not passed this submission.'),
+    'HOOK_UNKNOWN': (1, 'never', 'The profile of this member gives that hook no meaning.'),
     'HOST_REQUIRED': (1, 'reread', 'An active team needs exactly one active Host.'),
     'IDEMPOTENCY_KEY_REUSED': (1, 'never', 'The key was used for another request.'),
     'INTERNAL': (1, 'same', 'The daemon failed; its log says where.'),

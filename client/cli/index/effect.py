@@ -11,7 +11,7 @@ VERBS = {
             ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
             ('session_gen', '--session-gen', 'int', True, None, None, False, '', 'its generation'),
             ('sup_gen', '--sup-gen', 'int', True, None, None, False, '', 'the supervisor generation that asks'),
-            ('wake', '--wake', 'str', True, None, ('delivery', 'continue', 'probation', 'claimable', 'mail'), False, '', 'why it is told now'),
+            ('wake', '--wake', 'str', True, None, ('delivery', 'continue', 'probation', 'accepted', 'claimable', 'mail'), False, '', 'why it is told now'),
         ),
     ),
     'list': (

@@ -32,6 +32,16 @@ VERBS = {
             ('reason', '--reason', 'str', False, '', None, False, '', 'why, for the record'),
         ),
     ),
+    'hook': (
+        'session.hook',
+        'write',
+        "Say what a hook of the caller's own program was run for; what is late or told twice changes nothing.",
+        (
+            ('event', '--event', 'str', True, None, None, False, '', "the program's name for it; the caller's profile says what that means"),
+            ('sequence', '--sequence', 'int', True, None, None, False, '', 'a number that grows with each hook, such as nanoseconds of a clock'),
+            ('turn', '--turn', 'str', False, '', None, False, '', "the program's own id of the turn"),
+        ),
+    ),
     'interrupt': (
         'session.interrupt',
         'write',
@@ -75,7 +85,10 @@ VERBS = {
             ('cause', '--cause', 'str', True, None, ('ready', 'cycle_started', 'cycle_ended', 'interrupted', 'reopened', 'adopted', 'exited', 'lost', 'resolved', 'closed', 'degraded'), False, '', 'what happened'),
             ('reason', '--reason', 'str', False, '', None, False, '', 'why, for the record'),
             ('native_session', '--native-session', 'str', False, '', None, False, '', "the provider's own session id, once known"),
-            ('ending', '--ending', 'str', False, None, ('completed', 'empty_output', 'interrupted_by_host', 'closed', 'provider_failed', 'transport_lost', 'terminal_unobserved'), False, '', 'how its cycle ended'),
+            ('ending', '--ending', 'str', False, None, ('completed', 'empty_output', 'interrupted_by_host', 'interrupted_by_provider', 'closed', 'provider_failed', 'transport_lost', 'terminal_unobserved'), False, '', 'how its cycle ended'),
+            ('failure', '--failure', 'str', False, None, ('quota_exhausted', 'unauthorized', 'output_limit', 'refusal', 'turn_request_limit', 'runner_error', 'turn_failed'), False, '', 'how its provider failed the cycle'),
+            ('capacity', '--capacity', 'str', False, None, ('available', 'limited', 'exhausted', 'unauthorized', 'unknown'), False, '', 'what the records of its program say that its provider gives'),
+            ('capacity_source', '--capacity-source', 'str', False, '', None, False, '', 'which rule read that'),
         ),
     ),
     'show': (

@@ -46,6 +46,7 @@ VERBS = {
         (
             ('team_id', '--team-id', 'str', True, None, None, False, '', 'the team, by id or unique name'),
             ('objective', '--objective', 'prose', False, '', None, False, '', 'what the run is for'),
+            ('cycles', '--cycles', 'int', False, 4, None, False, '', 'how many members may be in a cycle at once'),
         ),
     ),
     'drain': (
