@@ -331,21 +331,6 @@ class _Reader:
         return begin + 1
 
 
-def _of_kind(field: Field, value: Any) -> str:  # noqa: ANN401 — whatever the file says
-    """What to write instead of a value that the field cannot have; empty where it can."""
-    if field.kind is list:
-        fits = isinstance(value, list) and all(isinstance(each, str) and _like(each) for each in value)
-        if not fits:
-            return 'write a list of texts, each in one line, as ["one", "two"]'
-        unlike = [each for each in value if not _like(each, field.item)]
-        return f"{unlike[0]!r} is not right; it is {field.help}" if unlike else ""
-    if field.kind is int:
-        least, most = SOME_CYCLES.least or 0, SOME_CYCLES.most or 0
-        fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-        return "" if fits else f"write a number from {least} to {most}, without quotes"
-    return "" if isinstance(value, str) else "write a text in quotes"
-
-
 def _like(text: str, pattern: str = "") -> bool:
     """``$`` alone would let a line end pass behind it."""
     return bool(re.search((pattern or SAYS_IN_ONE_LINE) + r"(?!\n)", text))
@@ -360,6 +345,20 @@ def _no_checks(lines: list[str]) -> str:
         if isinstance(wrong := read_check(line), str):
             return f"{name}: {wrong}"
     return ""
+
+
+def _of_kind(field: Field, value: object) -> str:
+    """What to write instead of a value that the field cannot have; empty where it can."""
+    if field.kind is list:
+        if not isinstance(value, list) or not all(isinstance(each, str) and _like(each) for each in value):
+            return 'write a list of texts, each in one line, as ["one", "two"]'
+        unlike = [each for each in value if not _like(each, field.item)]
+        return f"{unlike[0]!r} is not right; it is {field.help}" if unlike else ""
+    if field.kind is int:
+        least, most = SOME_CYCLES.least or 0, SOME_CYCLES.most or 0
+        fits = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+        return "" if fits else f"write a number from {least} to {most}, without quotes"
+    return "" if isinstance(value, str) else "write a text in quotes"
 
 
 def _no_verifier(work: Work, host: str, names: list[str]) -> str:

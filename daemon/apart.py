@@ -18,9 +18,9 @@ from client.protocol.ids import TeamRunId
 from client.protocol.refusals import ROWS, Refusal
 from daemon import logs
 from daemon.config import Config, from_environment
-from daemon.main import crash_at
+from daemon.main import crash_at, stops
 from daemon.processes import means
-from supervisor.lease import TTL, Lost, supervise_apart
+from supervisor.lease import TTL, Left, Lost, supervise_apart
 
 log = logging.getLogger(__name__)
 
@@ -34,33 +34,53 @@ def run(run_id: str, ttl: float = TTL) -> int:
     os.umask(0o077)
     logs.set_up(config.environment)
     ended = trio.run(_supervise, config, TeamRunId(run_id), ttl)
+    if ended is None:
+        log.info("let go of run=%s: it was asked to leave", run_id)
+        return 0
     log.info("let go of run=%s: %s, %s", run_id, ended.code, ended.lifted_by)
     return ROWS[ended.code].exit
 
 
-async def _supervise(config: Config, run_id: TeamRunId, ttl: float) -> Refusal:
-    """Hold the run under one daemon after another, until somebody else takes it or it ends."""
-    while True:
+async def _supervise(config: Config, run_id: TeamRunId, ttl: float) -> Refusal | None:
+    """Hold the run under one daemon after another, until somebody else takes it or it ends; None when a signal asked
+    to leave before that.
+    """
+    leaving, ended = trio.Event(), None
+    async with trio.open_nursery() as tasks:
+        await tasks.start(stops, leaving)
+        ended = await _until(leaving, config, run_id, ttl)
+        tasks.cancel_scope.cancel(reason="it leaves")
+    return ended
+
+
+async def _until(leaving: trio.Event, config: Config, run_id: TeamRunId, ttl: float) -> Refusal | None:
+    while not leaving.is_set():
         try:
-            ended = await _under_one(config, run_id, ttl)
+            ended = await _under_one(leaving, config, run_id, ttl)
         except Disconnected as why:
             if why.refusal is not None:
                 return why.refusal
             log.warning("no daemon: %s", why)
-            await trio.sleep(_AGAIN)
+            await _again(leaving)
         except paths.NoDaemon:
             log.warning("no daemon serves in %s yet", config.home)
-            await trio.sleep(_AGAIN)
+            await _again(leaving)
         else:
-            if not isinstance(ended, Lost):
+            if isinstance(ended, Refusal):
                 return ended
+    return None
 
 
-async def _under_one(config: Config, run_id: TeamRunId, ttl: float) -> Refusal | Lost:
+async def _again(leaving: trio.Event) -> None:
+    with trio.move_on_after(_AGAIN):
+        await leaving.wait()
+
+
+async def _under_one(leaving: trio.Event, config: Config, run_id: TeamRunId, ttl: float) -> Refusal | Lost | Left:
     home = str(config.home)
     said, key = paths.node_file(home), paths.operator_key(home)
     door = Path(str(said["member_socket"]))
     folder = door.parent / "tmux"
     tools = means(folder, config.environment, socket=door, crash=crash_at(config.crash_at), checks=folder / run_id)
     async with connect(str(said["socket"]), key, supervises=run_id) as node:
-        return await supervise_apart(node, node.lives, tools, run_id, ttl=ttl)
+        return await supervise_apart(node, node.lives, tools, run_id, leaving, ttl=ttl)

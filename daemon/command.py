@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from client import paths
+from client.protocol.team_run import LEASE
 from daemon import apart, instance
 from daemon import main as daemon_main
 from daemon.cannot_start import CannotStart, StartCode
@@ -13,7 +14,9 @@ from daemon.config import from_environment
 from store.maintenance import BadBackup, Unusable, restore
 from store.migrate import NotOurs, TooNew
 
-USAGE = "usage: firm-daemon [run | supervise RUN [LEASE SECONDS] | restore FILE]"
+USAGE = "usage: firm-daemon [run | supervise RUN [LEASE SECONDS, at most 60] | restore FILE]"
+#: Milliseconds of the longest lease.
+_LONGEST = LEASE.most or 0
 
 
 def main(arguments: list[str]) -> int:
@@ -30,7 +33,7 @@ def _main(arguments: list[str]) -> int:
             return daemon_main.run()
         case ["supervise", run_id]:
             return apart.run(run_id)
-        case ["supervise", run_id, seconds] if seconds.isdecimal() and int(seconds) > 0:
+        case ["supervise", run_id, seconds] if seconds.isdecimal() and 0 < int(seconds) * 1000 <= _LONGEST:
             return apart.run(run_id, int(seconds))
         case ["restore", file]:
             return _restore(Path(file).absolute())

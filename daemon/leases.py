@@ -25,5 +25,10 @@ class Leases:
 
     def held(self, run_id: TeamRunId, sup_gen: int) -> bool:
         """Whether the supervisor of that generation may still act."""
-        of, until = self._until.get(run_id, (0, 0.0))
-        return of == sup_gen and time.monotonic() < until
+        of, _ = self._until.get(run_id, (0, 0.0))
+        return of == sup_gen and self.left(run_id) > 0
+
+    def left(self, run_id: TeamRunId) -> float:
+        """Seconds for which nobody else takes that run."""
+        _, until = self._until.get(run_id, (0, 0.0))
+        return max(0.0, until - time.monotonic())

@@ -22,6 +22,7 @@ from daemon.archives import Archives
 from daemon.call import Call
 from daemon.dispatch import Dispatcher
 from daemon.inside import Inside
+from daemon.leases import Leases
 from daemon.operations import attempt, mail, session
 from daemon.relay import Relay
 from providers.process import boot_id, start_ticks_of
@@ -113,6 +114,7 @@ class Loops:
                 if ended.code is not Code.SUPERVISOR_GENERATION_FENCED:
                     return ended
                 log.info("run=%s was taken by another process: %s", run_id, ended.lifted_by)
+                await _until_free(self.relay, self.call().leases, run_id)
             except Exception:
                 log.exception("the supervisor of run=%s failed; the next one begins in %.0f s", run_id, AGAIN)
                 await trio.sleep(AGAIN)
@@ -197,6 +199,13 @@ class Loops:
             return True
         log.warning("the daemon's own write was refused: %s, %s", outcome.code, outcome.lifted_by)
         return ROWS[outcome.code].retry is not Retry.SAME
+
+
+async def _until_free(relay: Relay, leases: Leases, run_id: TeamRunId) -> None:
+    """Until the lease on a run is over, or given back, which is a change of the run."""
+    while leases.left(run_id):
+        with relay.next(f"team-run/{run_id}") as changed, trio.move_on_after(leases.left(run_id)):
+            await changed.wait()
 
 
 async def _tidy(checks: Checks, store: Store, call: Callable[[], Call]) -> None:

@@ -141,7 +141,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
         async with trio.open_nursery() as services:
             await services.start(store.serve)
             await services.start(server.intake.serve)
-            await services.start(_signals, stopping)  # before anybody who waits for READY may send one
+            await services.start(stops, stopping)  # before anybody who waits for READY may send one
             services.start_soon(notifier.keep_alive)
             services.start_soon(_forget, store)
             await services.start(loops.serve)
@@ -239,7 +239,7 @@ def _ready(config: Config, doors: Doors, opened: Opened, notifier: Notifier) -> 
     log.info("ready daemon_gen=%d home=%s", opened.row.daemon_gen, config.home)
 
 
-async def _signals(stopping: trio.Event, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+async def stops(stopping: trio.Event, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
     """The first one begins the end; none of them cuts it off."""
     numbers = signal.SIGTERM, signal.SIGINT
     try:

@@ -102,6 +102,12 @@ def keeps(name: str) -> bool:
     return found is not None and found.native is not None
 
 
+def meaning(name: str, event: str) -> Heard | None:
+    """What a hook of a program of this profile says of its turn."""
+    found = PROFILES.get(name)
+    return found.hooks.meaning(event) if found is not None and found.hooks is not None else None
+
+
 @attrs.frozen
 class Place:
     """Where a program is started."""
@@ -128,12 +134,6 @@ class Place:
             return json.dumps(value, ensure_ascii=False)[1:-1] if quoted else value
 
         return re.sub(r"\{(python|cwd|session)\}", put, text)
-
-
-def meaning(name: str, event: str) -> Heard | None:
-    """What a hook of a program of this profile says of its turn."""
-    found = PROFILES.get(name)
-    return found.hooks.meaning(event) if found is not None and found.hooks is not None else None
 
 
 class Wrong(Exception):

@@ -38,13 +38,15 @@ _MEMBERS = sql("""
            AND d.team_run_id = p.team_run_id), coalesce(s.native_session, ''), s.resumed_from IS NOT NULL
     FROM member_runs p JOIN agents a ON a.id = p.agent_member_id
     LEFT JOIN sessions s ON s.member_run_id = p.id AND s.state <> 'closed'
-    WHERE p.team_run_id = :run_id AND p.coordination = 'active' ORDER BY p.role, p.number
+    WHERE p.team_run_id = :run_id AND (p.coordination = 'active' OR s.id IS NOT NULL) ORDER BY p.role, p.number
 """)
 
 
 def members(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
     """place, name, role, number, membership, session state, profile, waiting mail, conversation, whether it is
     resumed.
+
+    Also of a place that is closed, while its session is not: its process may go on.
     """
     return tx.rows(_MEMBERS, run_id=run_id)
 
@@ -280,6 +282,23 @@ def untold(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
     whether they were taken.
     """
     return tx.rows(_UNTOLD, run_id=run_id)
+
+
+_UNENDED = sql("""
+    SELECT e.id, e.version, e.state, s.id, a.name, e.readback, e.updated_at
+    FROM sessions s JOIN agents a ON a.id = s.agent_member_id
+    JOIN effects e ON e.n = (SELECT max(t.n) FROM effects t WHERE t.session_id = s.id AND t.kind = 'stop')
+    WHERE s.team_run_id = :run_id AND s.state <> 'closed'
+      AND (e.state = 'recovery_required' OR e.state = 'settled' AND e.certainty = 'not_applied')
+    ORDER BY e.n LIMIT 100
+""")
+
+
+def unended(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
+    """effect, version, state, session, who, what was read back, since: ends of processes that were asked for and are
+    not proven.
+    """
+    return tx.rows(_UNENDED, run_id=run_id)
 
 
 _SEATS = sql("""

@@ -28,7 +28,7 @@ from client.protocol.session import AgentSession, OpenSession, ReportSession, Se
 from providers.port import Exit, Handle, Launch, NotStarted, Pane, Unreachable, Why
 from providers.process import Process, boot_id, has_execd, over
 from providers.records import Reading
-from supervisor.decide import MOST_FAILURES, Adopt
+from supervisor.decide import MOST_FAILURES, Action, Adopt
 from supervisor.means import Means, cleared, end, give, goes_on, handle_of
 from supervisor.records import Records
 
@@ -61,13 +61,13 @@ async def lasting(node: Node, request: Request[R], *, key: str = "") -> R | Refu
 
 @attrs.define
 class Desk:
-    """``busy`` names what is being done; ``failures`` counts launches of a place that came to nothing in a row."""
+    """``busy`` is what is done now, by name; ``failures`` counts launches of a place that came to nothing in a row."""
 
     node: Node
     means: Means
     run_id: TeamRunId
     sup_gen: int
-    busy: set[str] = attrs.Factory(set)
+    busy: dict[str, Action] = attrs.Factory(dict)
     failures: dict[MemberRunId, int] = attrs.Factory(dict)
     _gens: dict[MemberRunId, int] = attrs.Factory(dict)
     stopping: set[SessionId] = attrs.Factory(set)
@@ -79,6 +79,8 @@ class Desk:
     records: Records = attrs.Factory(lambda desk: Records(desk.means.transcript, desk.means.profiles), takes_self=True)
     #: Set when something that was busy has ended: look again.
     stirred: trio.Event = attrs.Factory(trio.Event)
+    #: Once it leaves: set when it does nothing to a terminal or process any more. Nothing begins then.
+    leaving: trio.Event | None = None
 
     def look_at(self, seats: Sequence[Seat]) -> None:
         """A place that was opened again begins anew: what failed before counts no more."""

@@ -19,7 +19,7 @@ from client.protocol.board import Seat
 from client.protocol.ids import TeamRunId
 from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Refusal
-from client.protocol.team_run import RenewTeamRun, TakeTeamRun
+from client.protocol.team_run import RenewTeamRun, TakeTeamRun, TeamRun
 from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Provider, Seen, Stopped, Typing, Unreachable
 from supervisor.desk import ENDS, lasting
 from supervisor.means import Means
@@ -43,27 +43,56 @@ class Lost:
     why: str
 
 
+@attrs.frozen
+class Left:
+    """It was asked to leave, has finished what it had in hand, and let go of the run."""
+
+
 async def supervise_apart(
-    node: Node, lives: Callable[[], bool], means: Means, run_id: TeamRunId, *, ttl: float = TTL
-) -> Refusal | Lost:
-    """``supervise`` under a lease. ``lives`` asks the kernel whether the daemon at the other end is still there.
+    node: Node, lives: Callable[[], bool], means: Means, run_id: TeamRunId, leaving: trio.Event, *, ttl: float = TTL
+) -> Refusal | Lost | Left:
+    """``supervise`` under a lease, until ``leaving`` is set. ``lives`` asks the kernel whether the daemon at the other
+    end is still there.
 
     Raises ``Disconnected`` only before it holds the run.
     """
-    taken = await lasting(node, TakeTeamRun(team_run_id=run_id, lease_ms=int(ttl * 1000)))
-    if isinstance(taken, Refusal):
+    taken = await _taken(node, TakeTeamRun(team_run_id=run_id, lease_ms=int(ttl * 1000)), leaving)
+    if not isinstance(taken, TeamRun):
         return taken
     lease = Lease(node, lives, run_id, taken.sup_gen, ttl)
     with lease.scope:
         async with trio.open_nursery() as tasks:
             await tasks.start(lease.keep)
-            lease.ended = await hold(_Leased(lease), _guarded(means, lease), run_id, taken.sup_gen)
+            over = await hold(_Leased(lease), _guarded(means, lease), run_id, taken.sup_gen, leaving)
+            lease.ended = lease.ended or over or Left()
             tasks.cancel_scope.cancel(reason="the run is not this supervisor's any more")
     ended = lease.ended or Lost("the lease was not renewed in time")
     if isinstance(ended, Refusal):
         return ended
-    log.warning("lost run=%s sup_gen=%d: %s", run_id, taken.sup_gen, ended.why)
+    if isinstance(ended, Lost):
+        log.warning("lost run=%s sup_gen=%d: %s", run_id, taken.sup_gen, ended.why)
     return await lease.let_go() or ended
+
+
+async def _taken(node: Node, ask: TakeTeamRun, leaving: trio.Event) -> TeamRun | Refusal | Left:
+    """The run, as soon as nobody else holds it. Raises ``Disconnected``."""
+    found: TeamRun | Refusal | Left | Disconnected = Left()
+    async with trio.open_nursery() as either:
+
+        async def take() -> None:
+            nonlocal found
+            try:
+                found = await lasting(node, ask)
+            except Disconnected as why:
+                found = why
+            either.cancel_scope.cancel(reason="it was decided")
+
+        either.start_soon(take)
+        await leaving.wait()
+        either.cancel_scope.cancel(reason="it was asked to leave")
+    if isinstance(found, Disconnected):
+        raise found
+    return found
 
 
 @attrs.define
@@ -76,7 +105,7 @@ class Lease:
     sup_gen: int
     ttl: float
     scope: trio.CancelScope = attrs.Factory(trio.CancelScope)
-    ended: Refusal | Lost | None = None
+    ended: Refusal | Lost | Left | None = None
 
     async def keep(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Renew it until that fails for good."""
@@ -110,7 +139,7 @@ class Lease:
         return Lost(f"no answer within {within:g} s")
 
     async def let_go(self) -> Refusal | None:
-        """After it was lost, so that nobody waits for its end. Why the run is another's, where the daemon says so."""
+        """So that nobody waits for its end. Why the run is another's, where the daemon says so."""
         ask = RenewTeamRun(team_run_id=self.run_id, sup_gen=self.sup_gen, lease_ms=0)
         with trio.move_on_after(_RENEW):
             try:

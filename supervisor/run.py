@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 _WAIT_MS = 600_000
 #: Milliseconds before it looks again after something that may be lifted.
 _AGAIN_MS = 10_000
+#: Seconds that one who leaves may take to finish what it has in hand.
+_LEAVE_SECONDS = 5.0
 #: Seconds that anything done for a place or a control takes at least.
 _BREATH = 0.1
 
@@ -45,14 +47,35 @@ async def supervise(node: Node, means: Means | None, run_id: TeamRunId) -> Refus
     What it does for one place or one control is a task of its own; they end with it, the processes do not.
     """
     taken = await lasting(node, TakeTeamRun(team_run_id=run_id))
-    return taken if isinstance(taken, Refusal) else await hold(node, means, run_id, taken.sup_gen)
+    if isinstance(taken, Refusal):
+        return taken
+    desk = Desk(node, means, run_id, taken.sup_gen) if means else None
+    return await _held(node, desk, run_id, taken.sup_gen)
 
 
-async def hold(node: Node, means: Means | None, run_id: TeamRunId, sup_gen: int) -> Refusal:
-    """The same for a run that was taken already."""
+async def hold(node: Node, means: Means, run_id: TeamRunId, sup_gen: int, leaving: trio.Event) -> Refusal | None:
+    """The same for a run that was taken already, until somebody asks it to leave: None, once nothing is in its hands
+    any more that the next one could not go on with.
+    """
+    desk = Desk(node, means, run_id, sup_gen)
+    ended: Refusal | None = None
+    async with trio.open_nursery() as tasks:
+
+        async def held() -> None:
+            nonlocal ended
+            ended = await _held(node, desk, run_id, sup_gen)
+            tasks.cancel_scope.cancel(reason="the run is not this supervisor's any more")
+
+        tasks.start_soon(held)
+        await leaving.wait()
+        await _leave(desk)
+        tasks.cancel_scope.cancel(reason="it was asked to leave")
+    return ended
+
+
+async def _held(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int) -> Refusal:
     log.info("holding run=%s sup_gen=%d", run_id, sup_gen)
     async with trio.open_nursery() as tasks:
-        desk = Desk(node, means, run_id, sup_gen) if means else None
         ended = await _hold(node, desk, run_id, sup_gen, tasks)
         tasks.cancel_scope.cancel(reason="the run is not this supervisor's any more")
     return ended
@@ -77,8 +100,8 @@ async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, 
                 faults += not await _admit(node, action.due, sup_gen)
             elif isinstance(action, Tell | Degrade):
                 faults += desk is not None and not await _record(node, action, sup_gen)
-            elif desk is not None and not (isinstance(action, Check) and desk.means.checks is None):
-                desk.busy.add(action.busy)
+            elif desk is not None and _begins(desk, action):
+                desk.busy[action.busy] = action
                 tasks.start_soon(_act, desk, action)
         patience = _AGAIN_MS if faults else look_again(seen.seats, _WAIT_MS)
         news = WaitForEvent(predicate=f"team-run:{run_id}.seq>{seen.seq}", timeout_ms=patience, limit=0)
@@ -125,8 +148,29 @@ async def _act(desk: Desk, action: Action) -> None:
         # What ended at once and changed nothing would be begun again at once.
         await trio.sleep(max(0.0, _BREATH - (trio.current_time() - began)))
     finally:
-        desk.busy.discard(action.busy)
+        del desk.busy[action.busy]
         desk.stirred.set()
+        if desk.leaving is not None and not _in_hand(desk):
+            desk.leaving.set()
+
+
+def _begins(desk: Desk, action: Action) -> bool:
+    return desk.leaving is None and not (isinstance(action, Check) and desk.means.checks is None)
+
+
+def _in_hand(desk: Desk) -> bool:
+    """Whether something is being done to a terminal or process of which whoever comes next could not always read back
+    how far it came.
+    """
+    return any(isinstance(action, Control) for action in desk.busy.values())
+
+
+async def _leave(desk: Desk) -> None:
+    """Begin nothing more, and see to its end what is in hand. What takes longer is found as after a kill."""
+    desk.leaving = trio.Event()
+    if _in_hand(desk):
+        with trio.move_on_after(_LEAVE_SECONDS):
+            await desk.leaving.wait()
 
 
 async def _finish(node: Node, run_id: TeamRunId, sup_gen: int) -> bool:

@@ -73,6 +73,9 @@ class Raising:
         if self.run is not None and self.run["objective"] != self.file.objective:
             words = differing.texts(self.run["objective"], self.file.objective)
             found = [f"team: objective {words}: run {self.run['id']} keeps its own, the next one has it", *found]
+        if self.run is not None and self.run["cycles"] != self.file.cycles:
+            words = f"{self.run['cycles']} → {self.file.cycles}"
+            found = [f"team: cycles {words}: run {self.run['id']} keeps its own, the next one has it", *found]
         return found
 
     def raise_all(self) -> None:
@@ -172,8 +175,6 @@ class Raising:
         anew = ""
         if going_on:
             self.run = going_on[0]
-            if self.run["cycles"] != self.file.cycles:
-                self._tell(f"cycles stays {self.run['cycles']}: a run keeps what it began with")
         else:
             body = {"team_id": self.team["id"], "objective": self.file.objective, "cycles": self.file.cycles}
             self.run = self._node.ask("team-run.create", same_key("run", body, len(ended)), **body)

@@ -116,6 +116,7 @@ class AttentionKind(enum.StrEnum):
     DEGRADED = "member_degraded"
     HELD = "delivery_held"
     UNSUBMITTED = "delivery_unsubmitted"
+    NOT_ENDED = "member_not_ended"
     CAPACITY = "capacity_unavailable"
     DELEGATION = "delegation"
 

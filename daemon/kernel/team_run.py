@@ -64,6 +64,13 @@ def takes_claims(run: TeamRun) -> Refusal | None:
     return None if run.state is TeamRunState.RUNNING else _not_open(run, "running")
 
 
+def tells(run: TeamRun, *, at_work: bool) -> bool:
+    """Whether mail is told to a member now. A run that drains begins no turn with one that has no Work of it to see to
+    its end; who has one may need the answer for it.
+    """
+    return run.state is TeamRunState.RUNNING or at_work
+
+
 def goes_on(run: TeamRun) -> Refusal | None:
     """Why a run that has ended takes no session and no member, or None."""
     return None if run.state not in _OVER else _not_open(run, "not ended")

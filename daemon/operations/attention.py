@@ -6,9 +6,7 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-import attrs
-
-from client.protocol.board import AcknowledgeAttention, Attention, AttentionKind, AttentionList, ListAttention
+from client.protocol.board import AcknowledgeAttention, Attention, AttentionList, ListAttention
 from client.protocol.ids import MembershipId, UnixMs, WorkId
 from client.protocol.membership import MembershipRole
 from client.protocol.operation import Plane
@@ -18,6 +16,7 @@ from daemon.call import Call
 from daemon.kernel.capacity import FRESH_MS
 from daemon.kernel.verdict import checks_passed
 from daemon.operations import actor, find
+from daemon.operations.attention_words import SAID
 from store import attempt as attempts
 from store import board as facts
 from store import delegation as delegations
@@ -51,7 +50,8 @@ def items(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
     if call.plane is Plane.OPERATOR or hosts:
         found += _reviews(tx, run, lambda owner: host is None or owner != host.id)
         found += [*_blocked(tx, call, run), *_orphaned(tx, run), *_stopped(tx, run), *_unverified(tx, run)]
-        found += [*_terminals(tx, run), *_capacity(tx, call, run), *_stuck(tx, run), *_delegations(tx, run)]
+        found += [*_terminals(tx, run), *_unended(tx, run), *_capacity(tx, call, run), *_stuck(tx, run)]
+        found += _delegations(tx, run)
     elif caller is not None and host is not None and caller.membership.role is MembershipRole.MEMBER:
         found += _reviews(tx, run, lambda owner: owner == host.id)
     if caller is not None:
@@ -62,139 +62,8 @@ def items(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:
     return sorted((item for item in found if item.key not in seen), key=lambda item: (item.since, item.key))
 
 
-@attrs.frozen
-class _Words:
-    """What is said of one sort of incident, with the facts of each put in."""
-
-    kind: AttentionKind
-    key: str
-    about: str
-    what: str
-    lifted_by: str
-
-
-_SAID = {
-    "review": _Words(
-        AttentionKind.REVIEW,
-        "review/{work}/{receipt}{verdict}",
-        "work/{work}",
-        "{name} submitted {title!r}{verified}",
-        "look at it, then accept it or request changes: firm work show --work-id {work}",
-    ),
-    "verify": _Words(
-        AttentionKind.VERIFY,
-        "verify/{work}/{receipt}",
-        "work/{work}",
-        "you are to say whether the submission of {title!r} holds: {looked_at}",
-        "look at exactly that, then say what you found: firm member work verify {work} --expected-version {version} "
-        "--receipt-id {receipt}{revision} --outcome passed --reason TEXT, or --outcome failed",
-    ),
-    "verifier": _Words(
-        AttentionKind.VERIFIER,
-        "verifier/{work}/{verifier}",
-        "work/{work}",
-        "{name} cannot say whether a submission of {title!r} holds: {reason}",
-        "name another verifier, or none: "
-        "firm work update {work} --expected-version {version} --verifier-id MEMBERSHIP, or "
-        "firm work update {work} --expected-version {version} --remove-verifier",
-    ),
-    "blocked": _Words(
-        AttentionKind.BLOCKED,
-        "blocked/{work}/{incident}",
-        "work/{work}",
-        "{title!r} is blocked: {reason}",
-        "answer its owner; the Host resumes it, or cancels it: "
-        "firm work resume --work-id {work} --expected-version {version} --resolution TEXT, or "
-        "firm work cancel {work} --expected-version {version} --reason TEXT",
-    ),
-    "orphaned": _Words(
-        AttentionKind.ORPHANED,
-        "orphaned/{work}/{fence}/{incident}",
-        "work/{work}",
-        "the attempt fence={fence} at {title!r} was lost: {reason}",
-        "see what it left behind: firm work show --work-id {work}; then say what you found: firm recover {work}",
-    ),
-    "stopped": _Words(
-        AttentionKind.STOPPED,
-        "stopped/{session}/{version}",
-        "session/{session}",
-        "{name} has no process: {reason}",
-        "it is tried again a few times; mend what stands in the way, then: firm session close {session}, and "
-        "firm reopen {name}{resumes}",
-    ),
-    "prerequisite": _Words(
-        AttentionKind.PREREQUISITE,
-        "prerequisite/{work}/{last}",
-        "work/{work}",
-        "{title!r} needs {needs}",
-        "give it other prerequisites, or cancel it; to do without: {command}",
-    ),
-    "proposed": _Words(
-        AttentionKind.DELEGATION,
-        "proposed/{delegation}",
-        "delegation/{delegation}",
-        "another team asks for {title!r}",
-        "accept it in a run of yours, or decline it: "
-        "firm delegation accept {delegation} --expected-version {version} --team-run-id {run}, or "
-        "firm delegation decline {delegation} --expected-version {version} --reason TEXT",
-    ),
-    "declined": _Words(
-        AttentionKind.DELEGATION,
-        "declined/{delegation}",
-        "work/{work}",
-        "{title!r} was declined: {reason}",
-        "decide how it goes on without: firm work show --work-id {work}",
-    ),
-    "delegated": _Words(
-        AttentionKind.DELEGATION,
-        "delegated/{delegation}/{target}",
-        "work/{work}",
-        "{title!r} was {resolution} there: {said}{evidence}",
-        "nothing of yours was accepted by it; decide about your own: firm work show --work-id {work}",
-    ),
-    "degraded": _Words(
-        AttentionKind.DEGRADED,
-        "degraded/{session}/{since}",
-        "session/{session}",
-        "{name} was told {streak} times what to do, and did nothing that was seen",
-        "it is told nothing more until it does something; look, and help: firm attach {name} --type; or begin it anew: "
-        "firm close {name}, and firm reopen {name}",
-    ),
-    "held": _Words(
-        AttentionKind.HELD,
-        "held/{effect}",
-        "session/{session}",
-        "nothing can be typed to {name}: {readback}",
-        "it is typed when that ends; see it: firm logs {name}, or end it there: firm attach {name} --type",
-    ),
-    "capacity": _Words(
-        AttentionKind.CAPACITY,
-        "capacity/{session}/{since}",
-        "session/{session}",
-        "the provider of {name} gives it nothing: {capacity}, by its {source}",
-        "it is told and started again {minutes} min after that was read; to try at once: "
-        "firm close {name}, and firm reopen {name}",
-    ),
-    "unsubmitted": _Words(
-        AttentionKind.UNSUBMITTED,
-        "unsubmitted/{effect}",
-        "effect/{effect}",
-        "whether {name} took what was typed is not known: {readback}",
-        "look: firm logs {name}; then say what you found: firm effect resolve {effect} --expected-version {version} "
-        "--finding confirm_applied --reason TEXT, or with confirm_not_applied, after which it is typed again",
-    ),
-    "mail": _Words(
-        AttentionKind.MAIL,
-        "mail/{delivery}",
-        "message/{message}",
-        "your message will not arrive: {state}, {reason}",
-        "send it again if it is still needed, and say that you noticed: firm message ack {delivery}",
-    ),
-}
-
-
 def _item(sort: str, *, since: int, **facts: object) -> Attention:
-    said, facts = _SAID[sort], {"since": since, **facts}
+    said, facts = SAID[sort], {"since": since, **facts}
     return Attention(
         key=said.key.format(**facts),
         kind=said.kind,
@@ -299,6 +168,24 @@ def _terminals(tx: Tx, run: TeamRun) -> list[Attention]:
         about = {"effect": effect, "version": version, "session": session, "name": shlex.quote(name)}
         found.append(_item(sort, since=since, readback=readback, **about))
     return found
+
+
+def _unended(tx: Tx, run: TeamRun) -> list[Attention]:
+    """Members whose end was asked for and is not proven. A run that completes does not go on before that."""
+    then = "; the run completes after that" if run.completing else ""
+    return [
+        _item(
+            "unended" if state == "settled" else "unread",
+            since=since,
+            effect=effect,
+            version=version,
+            session=session,
+            name=shlex.quote(name),
+            readback=readback,
+            then=then,
+        )
+        for effect, version, state, session, name, readback, since in facts.unended(tx, run.id)
+    ]
 
 
 def _capacity(tx: Tx, call: Call, run: TeamRun) -> list[Attention]:

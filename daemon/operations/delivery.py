@@ -24,11 +24,12 @@ from client.protocol.work import Condition, Phase, Work
 from daemon.call import Call
 from daemon.kernel.effect import admits, steerable, stepped_in, tellable
 from daemon.kernel.session import current
-from daemon.kernel.team_run import fenced, takes_claims
+from daemon.kernel.team_run import fenced, takes_claims, tells
 from daemon.kernel.words import words
 from daemon.operations import attempt, cycle, effect, find, inbox, mail
 from providers import profiles
 from store import attempt as attempts
+from store import board
 from store import effect as effects
 from store import message as messages
 from store import work as works
@@ -66,9 +67,12 @@ def _held(tx: Tx, of: AgentSession) -> _Held | None:
     return found
 
 
-def _mail(tx: Tx, of: AgentSession) -> list[MessageDelivery]:
+def _mail(tx: Tx, run: TeamRun, of: AgentSession) -> list[MessageDelivery]:
     place = MEMBER_RUNS.load(tx, of.member_run_id)
     assert place is not None, "a foreign key holds it"
+    at_work = bool(attempts.live_of_session(tx, of.id)) or board.does(tx, run.id, place.membership_id) is not None
+    if not tells(run, at_work=at_work):
+        return []
     waiting = messages.waiting(tx, place.membership_id, of.team_run_id, cycle.MOST_MAIL)
     return [each for each in waiting if each.state in _NOT_TAKEN]
 
@@ -91,7 +95,7 @@ def waking(tx: Tx, call: Call, run: TeamRun, of: AgentSession) -> Waking | None:
     """What could be told now, or None while nothing can be."""
     if tellable(of) is not None or effects.unsettled(tx, of.id):
         return None
-    held, intents = _held(tx, of), messages.intents(tx, [each.message_id for each in _mail(tx, of)])
+    held, intents = _held(tx, of), messages.intents(tx, [each.message_id for each in _mail(tx, run, of)])
     free = held is None and not attempts.live_of_session(tx, of.id) and takes_claims(run) is None
     newest = max((work.updated_at for work in _claimable(tx, of)), default=0) if free else 0
     return Waking(
@@ -111,15 +115,16 @@ def deliver(tx: Tx, call: Call, ask: DeliverEffect) -> RuntimeEffect | Refusal:
     of = SESSIONS.load(tx, ask.session_id)
     if of is None or of.team_run_id != call.team_run_id:
         return find.not_found("session", ask.session_id)
+    run = effect.run_of(tx, of)
     refusal = (
-        fenced(effect.run_of(tx, of), ask.sup_gen)
+        fenced(run, ask.sup_gen)
         or current(of, ask.session_gen)
         or admits(effects.unsettled(tx, of.id), EffectKind.DELIVER)
         or tellable(of)
     )
     if refusal:
         return refusal
-    held, letters = _held(tx, of), _mail(tx, of)
+    held, letters = _held(tx, of), _mail(tx, run, of)
     if held is not None and not held.queued and ask.wake not in {Wake.CONTINUE, Wake.PROBATION}:
         held = None  # it knows of that one
     unblocking = _unblocking(tx, of) if ask.wake is Wake.ACCEPTED else None

@@ -297,14 +297,16 @@ def take(tx: Tx, call: Call, ask: TakeTeamRun) -> TeamRun | Refusal:
 
 
 def renew(tx: Tx, call: Call, ask: RenewTeamRun) -> TeamRun | Refusal:
-    """Changes no record. Where a unit is run again its lease is the longer for it, never the shorter."""
+    """Changes no record, but for a lease that is given back: whoever waits for the run hears of that. Where a unit is
+    run again its lease is the longer for it, never the shorter.
+    """
     run = actor.run(tx, call, ask.team_run_id)
     if isinstance(run, Refusal):
         return run
     if refusal := fenced(run, ask.sup_gen) or goes_on(run):
         return refusal
     call.leases.renew(run.id, run.sup_gen, ask.lease_ms)
-    return run
+    return run if ask.lease_ms else TEAM_RUNS.change(tx, run, kind="let go", actor=call.actor, at=call.now)
 
 
 def add_member(tx: Tx, call: Call, ask: AddMemberRun) -> MemberRun | Refusal:

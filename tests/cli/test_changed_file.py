@@ -132,12 +132,6 @@ WORKS = {
         "work b: criteria without it prints, with it is fast, with it is small",
         ("criteria", ["it is fast", "it is small"]),
     ),
-    "the order of criteria": (
-        '["it reads"]',
-        '["it is fast", "it reads"]',
-        "work a: criteria with it is fast",
-        ("criteria", ["it is fast", "it reads"]),
-    ),
     "no check": (
         'check = ["unit=make unit", "lint=make lint"]\n',
         "",

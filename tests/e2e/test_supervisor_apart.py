@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from client.protocol.refusals import Code
+from daemon.command import USAGE
+from tests.e2e.test_told import idle, send, told, took
 from tests.support.apart import apart, until_adopted
 from tests.support.daemon import Daemon
 from tests.support.runs import Field
-from tests.support.wire import Client
+from tests.support.wire import PATIENCE, Client
 
-#: Seconds of the lease here, so that its end is soon.
-LEASE = 2
+#: Seconds of the lease here, so that its end is soon; and of the longest that there is.
+LEASE, LONGEST = 2, 60
 
 
 def run_of(field: Field) -> dict[str, Any]:
@@ -39,7 +43,6 @@ def test_a_run_is_driven_by_a_process_of_its_own(field: Field, begun: tuple[Daem
     daemon, session = begun
     with apart(field, run_of(field)["id"], lease=LEASE) as other:
         daemon.log.until("was taken by another process")
-        daemon.log.until("SUPERVISOR_LEASE_HELD")
         until_adopted(field, session["id"], 2)
         assert field.roots() == [session["pid"]]
         os.kill(session["pid"], signal.SIGKILL)
@@ -60,6 +63,51 @@ def test_when_it_is_killed_the_daemon_adopts_what_it_drove(field: Field, begun: 
     until_adopted(field, session["id"], 3)
     assert field.roots() == [session["pid"]]
     assert [e["state"] for e in field.ask("effect", "list")["items"]] == ["settled"]
+
+
+def test_when_it_is_asked_to_leave_the_daemon_has_the_run_at_once(
+    field: Field, begun: tuple[Daemon, dict[str, Any]]
+) -> None:
+    """Its lease would keep everybody out for a minute, which is longer than anybody waits here."""
+    _, session = begun
+    with apart(field, run_of(field)["id"], lease=LONGEST) as other:
+        until_adopted(field, session["id"], 2)
+        other.process.send_signal(signal.SIGTERM)
+        assert other.wait() == 0
+        assert any("it was asked to leave" in line for line in other.log.lines), str(other.log)
+    until_adopted(field, session["id"], 3)
+    assert field.roots() == [session["pid"]]
+
+
+def test_when_it_is_asked_to_leave_in_the_middle_of_a_delivery_it_sees_that_to_its_end(field: Field) -> None:
+    """At a kill right there nobody would know whether the text was taken, and a person were asked."""
+    folder = field.talker()
+    field.start()
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    session = idle(field)
+    with apart(field, run_of(field)["id"], lease=LONGEST, FIRM_CRASH_AT="deliver-entered:1:stop") as other:
+        until_adopted(field, session["id"], 2)
+        send(field, "which colour?")
+        os.waitid(os.P_PID, other.process.pid, os.WSTOPPED)
+        other.process.send_signal(signal.SIGTERM)
+        other.process.send_signal(signal.SIGCONT)
+        assert other.wait() == 0
+    (effect,) = told(field)
+    assert (effect["state"], effect["certainty"], effect["sup_gen"]) == ("settled", "applied", 2)
+    assert len(took(folder)) == 1
+    until_adopted(field, session["id"], 3)
+
+
+def test_one_that_waits_for_a_daemon_leaves_when_it_is_asked(
+    field: Field, begun: tuple[Daemon, dict[str, Any]]
+) -> None:
+    daemon, session = begun
+    with apart(field, run_of(field)["id"], lease=LEASE) as other:
+        until_adopted(field, session["id"], 2)
+        daemon.kill()
+        other.log.until("no daemon: ")
+        other.process.send_signal(signal.SIGINT)
+        assert other.wait() == 0
 
 
 def test_one_that_stood_still_and_was_superseded_is_refused_by_name_and_ends(
@@ -135,3 +183,10 @@ def test_nobody_else_gets_in_as_a_supervisor(field: Field, begun: tuple[Daemon, 
             key = "" if what == "no key" else daemon.key
             assert client.hello(key, supervises=run)["refusal"]["code"] == Code.NOT_AUTHORIZED
     assert run_of(field)["sup_gen"] == 1
+
+
+@pytest.mark.parametrize("seconds", ["0", "61", "soon"])
+def test_a_lease_that_nobody_gives_is_refused_before_anything_is_asked(field: Field, seconds: str) -> None:
+    words = [sys.executable, "-I", "-m", "daemon", "supervise", "run", seconds]
+    done = subprocess.run(words, env=field.environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stderr.splitlines()) == (2, [USAGE])

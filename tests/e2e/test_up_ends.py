@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from tests.cli.shell import PATIENCE, complaints
+from tests.support.apart import apart, until_adopted
+from tests.support.runs import Field
 from tests.support.teams import Person, person
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
@@ -73,7 +77,7 @@ def test_a_managed_team_ends_by_itself_and_leaves_nothing(me: Person) -> None:
 
 
 def test_nobody_has_to_follow_it(me: Person) -> None:
-    """The run ends without ``firm up``, and a second ``firm up`` of the same file meanwhile takes nothing back."""
+    """The run ends without ``firm up``, and a second ``firm up`` of the same file follows it to its end."""
     first = me.ups()
     again = me.shell.begin("up", "--json")
     out, err = again.communicate(timeout=PATIENCE)
@@ -81,6 +85,29 @@ def test_nobody_has_to_follow_it(me: Person) -> None:
     assert json.loads(out)["run"] == first["run"]
     assert the_run(me)["state"] == "completed"
     assert [each.pid for each in me.left()] == [me.shell.pid()]
+
+
+def test_an_up_while_its_members_are_being_ended_takes_nothing_back(field: Field) -> None:
+    """Whoever ends them stands still in the middle of that."""
+    work = '[[work]]\nkey = "w"\ntitle = "wait"\ncriteria = ["x"]\nassign = "kiwi"\n'
+    file = field.team("kiwi", works=work)
+    file.write_text(file.read_text().replace('host = "me"\n', 'host = "me"\nwhen_done = "end"\n'))
+    field.start()
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    (session,) = field.until_live()
+    run_id = session["team_run_id"]
+    with apart(field, run_id, lease=60, FIRM_CRASH_AT="stop-prepared:1:stop") as other:
+        until_adopted(field, session["id"], other.sup_gen)
+        (work,) = field.look("work.list")["items"]
+        field.ask("work", "cancel", work["id"], "--expected-version", str(work["version"]), "--reason", "no")
+        os.waitid(os.P_PID, other.process.pid, os.WSTOPPED)
+        before = field.look("team-run.show", team_run_id=run_id)["run"]
+        assert (before["state"], before["completing"]) == ("draining", True)
+        assert field.call("up", "team.toml", "--detach").returncode == 0
+        assert field.look("team-run.show", team_run_id=run_id)["run"] == before
+        other.process.send_signal(signal.SIGCONT)
+        field.wait(f"team-run:{run_id}.state=completed")
+    assert field.members() == []
 
 
 def test_a_person_who_hosts_says_when_a_work_is_done_and_with_the_last_it_ends(me: Person) -> None:

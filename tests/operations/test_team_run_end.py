@@ -219,9 +219,12 @@ async def test_team_run_finish_not_found(node: InProcessNode) -> None:
 
 
 async def test_team_run_finish_row_quarantined(node: InProcessNode) -> None:
+    """Also while one of its Works cannot be read: nobody knows whether that is closed."""
     s = await stage(node)
-    await node.ok(complete(s.run))
-    await declined_while_spoilt(s, finish(s), "team_runs", s.run.id)
+    work = await s.work()
+    run = await node.ok(attrs.evolve(complete(s.run), when_closed=True))
+    await declined_while_spoilt(s, finish(s), "works", work.id)
+    await declined_while_spoilt(s, finish(s), "team_runs", run.id)
 
 
 async def test_team_run_finish_supervisor_generation_fenced(node: InProcessNode) -> None:

@@ -79,7 +79,8 @@ async def test_a_run_may_be_taken_under_a_lease(node: InProcessNode) -> None:
     s = await stage(node)
     taken = await supervised(s, take(s, LONG))
     assert (await declined(s, take(s))).code is Code.SUPERVISOR_LEASE_HELD
-    assert await supervised(s, renew(s, 0, sup_gen=taken.sup_gen)) == taken
+    let_go = await supervised(s, renew(s, 0, sup_gen=taken.sup_gen))
+    assert (let_go.sup_gen, let_go.version) == (taken.sup_gen, taken.version + 1)  # which wakes whoever waits for it
     assert (await supervised(s, take(s))).sup_gen == taken.sup_gen + 1
 
 

@@ -28,7 +28,7 @@ from providers.fake import Fake
 from providers.port import Launch, Provider, Seen
 from supervisor import lease as leases
 from supervisor.folders import Folders
-from supervisor.lease import TTL, Lease, Lost, supervise_apart
+from supervisor.lease import TTL, Lease, Left, Lost, supervise_apart
 from supervisor.means import Means
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
@@ -82,8 +82,9 @@ class Holder:
     """A supervisor apart; ``ended`` is why it let go, and when."""
 
     line: Line
-    ended: Refusal | Lost | None = None
+    ended: Refusal | Lost | Left | None = None
     at: float = 0.0
+    leaving: trio.Event = attrs.Factory(trio.Event)
     over: trio.Event = attrs.Factory(trio.Event)
 
     async def watched(self, seconds: float = TTL) -> None:
@@ -100,7 +101,7 @@ async def apart(
     holder = Holder(line)
 
     async def run() -> None:
-        holder.ended = await supervise_apart(line, lambda: True, means or nothing(), s.run.id)
+        holder.ended = await supervise_apart(line, lambda: True, means or nothing(), s.run.id, holder.leaving)
         holder.at = clock.current_time()
         holder.over.set()
 

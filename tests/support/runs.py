@@ -98,9 +98,9 @@ class Field:
         *,
         works: str = "",
         swallowed: int = 0,
+        asks: Sequence[str] = (),
         hooks: bool = False,
         records: str = "",
-        asks: Sequence[str] = (),
         keeps: str = "",
         profile: str = "",
         **typing: object,
@@ -112,11 +112,11 @@ class Field:
         """
         folder = self.home.temporary / f"{name}-told"
         folder.mkdir()
+        if asks:
+            (folder / "asks").write_text("\n".join(asks))
         if hooks:
             (folder / "hook").write_text(HOOK)
             (folder / "hook").chmod(0o755)
-        if asks:
-            (folder / "asks").write_text("\n".join(asks))
         says = {"before_enter": 0.1, "settle": 0.5, "quiet": 1.0, "composer": r">\s*", **typing}
         program = KEEPER if keeps else MEMBER
         argv = ["{python}", "-I", "-S", "-c", program, str(folder), str(swallowed), "> "]

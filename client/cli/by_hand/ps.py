@@ -18,14 +18,14 @@ def run(_: str, given: dict[str, object]) -> int:
 
 
 def _ps(*, as_json: bool) -> int:
-    from client.cli.eyes.board import conversations
+    from client.cli.eyes.board import conversations, ends
     from client.cli.eyes.sheet import NOT_ENFORCED, clean, columns
 
     node = Node()
     teams = {team["id"]: team["name"] for team in node.every("team.list")}
-    found = [
-        row for run_ in node.every("team-run.list") if run_["state"] in _GOING_ON for row in _rows(node, run_, teams)
-    ]
+    runs = [run_ for run_ in node.every("team-run.list") if run_["state"] in _GOING_ON]
+    boards = [node.ask("team-run.board", team_run_id=run_["id"]) for run_ in runs]
+    found = [row for board in boards for row in _rows(node, board, teams)]
     if as_json:
         say.out(say.dumps({"members": found}))
         return 0
@@ -38,17 +38,21 @@ def _ps(*, as_json: bool) -> int:
     say.out("\n".join([*columns([head, *shown], len(head) - 1), *said]))
     if any(row["ceiling"] not in {"", "full_access"} for row in found):
         say.out(NOT_ENFORCED)
+    for board in boards:
+        for line in ends(board):
+            say.out(line)
     return 0
 
 
-def _rows(node: Node, run_: Any, teams: dict[str, str]) -> list[dict[str, Any]]:
+def _rows(node: Node, board: Any, teams: dict[str, str]) -> list[dict[str, Any]]:
+    run_ = board["run"]
     sessions = {
         session["member_run_id"]: session
         for session in node.every("session.list", team_run_id=run_["id"])
         if session["state"] != "closed"
     }
     rows: list[dict[str, Any]] = []
-    for member in node.ask("team-run.board", team_run_id=run_["id"])["members"]:
+    for member in board["members"]:
         session = sessions.get(member["member_run_id"])
         live = session is not None and session["process"] == "live"
         rows.append(

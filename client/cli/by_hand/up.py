@@ -134,8 +134,10 @@ def _up(wanted: Any, folder: str, given: dict[str, object], *, as_json: bool) ->
             return say.declined("CONFIRMATION_REQUIRED", wanted.name, _asks(raising), lifted_by, as_json=as_json)
         return _raise(node, raising, given, as_json=as_json)
     except KeyboardInterrupt:
-        going_on = f" Run {raising.run['id']} goes on." if raising.run is not None else ""
-        ends = f"; to look at it: firm board; to end it: firm down {raising.run['id']}" if going_on else ""
+        going_on = ends = ""
+        if raising.run is not None:
+            going_on = f" Run {raising.run['id']} goes on."
+            ends = f"; to look at it: firm board; to end it: firm down {raising.run['id']}"
         meaning = f"Interrupted; what was done stays.{going_on}"
         return say.declined("INTERRUPTED", wanted.name, meaning, f"to go on with it: {again}{ends}", as_json=as_json)
 

@@ -31,7 +31,7 @@ def lay(board: dict[str, Any]) -> str:
     title = f"Run {run['id']}: {run['state']}, version {run['version']}, begun {ago(run['created_at'])}"
     objective = f". {clean(run['objective'])}" if run["objective"] else ""
     lines = [cut(title + objective, terminal() or 200)]
-    lines += [f"Works: {', '.join(said) or 'none'}"]
+    lines += [f"Works: {', '.join(said) or 'none'}", *completes(board)]
     lines += section("Recovery", block(run["recovery"]))
     lines += section("Attention", _attention(board["attention"]))
     for phase in _PHASES:
@@ -39,6 +39,25 @@ def lay(board: dict[str, Any]) -> str:
         lines += section(f"Works {'in review' if phase == 'review' else phase}", _works(works, counts[phase]))
     lines += section("Members", _members(board["members"]))
     return "\n".join([*lines, *section("Conversations", [f"  {line}" for line in conversations(board["members"])])])
+
+
+def completes(board: dict[str, Any]) -> list[str]:
+    """Of a run that was told to complete: what it waits for. What stands in the way of that stands under attention."""
+    if not board["run"]["completing"]:
+        return []
+    if left := sum(board["counts"][phase] for phase in _PHASES):
+        return [f"Completes by itself once {counted(left, 'Work')} more {'is' if left == 1 else 'are'} closed"]
+    names = ", ".join(clean(member["name"]) for member in board["members"] if member["session"])
+    return [f"Completes by itself once the processes of {names or 'its members'} have ended"]
+
+
+def ends(board: dict[str, Any]) -> list[str]:
+    """Of a run that was told to complete, where only members are listed: what it waits for, and what is in the way."""
+    waits = completes(board)
+    if not waits:
+        return []
+    stuck = [item for item in board["attention"] if item["kind"] == "member_not_ended"]
+    return [f"Run {board['run']['id']}:", *(f"  {line}" for line in waits), *_attention(stuck)]
 
 
 def _attention(items: list[dict[str, Any]]) -> Iterator[str]:
