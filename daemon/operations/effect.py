@@ -196,7 +196,7 @@ def _follow(tx: Tx, call: Call, effect: RuntimeEffect, certainty: Certainty, rea
         cycle.begun(tx, call, of, effect, certainty, readback)
     if effect.kind is EffectKind.STOP and certainty is Certainty.APPLIED:
         session.orphan(tx, call, of, "session stopped")
-        session.close_(tx, call, of, "stopped", CapabilityState.REVOKED)
+        session.close_(tx, call, of, "stopped", CapabilityState.REVOKED, Liveness.STOPPED)
     elif effect.kind is EffectKind.LAUNCH and certainty is Certainty.APPLIED:
         _ready(tx, call, of, effect)
     elif effect.kind is EffectKind.LAUNCH and certainty is Certainty.NOT_APPLIED and of.pid:

@@ -174,13 +174,15 @@ def _supersede(tx: Tx, call: Call, former: AgentSession) -> None:
     close_(tx, call, former, "superseded", CapabilityState.REPLACED)
 
 
-def close_(tx: Tx, call: Call, session: AgentSession, kind: str, capability: CapabilityState) -> AgentSession:
+def close_(
+    tx: Tx, call: Call, session: AgentSession, kind: str, capability: CapabilityState, process: Liveness | None = None
+) -> AgentSession:
+    """``process``: what is known of it by now, where that is not what was known before."""
     _withdraw_questions(tx, call, session)
     _end_capability(tx, call, session, kind, capability)
     cycle.ended(tx, call, session, Ending.CLOSED)
-    return SESSIONS.change(
-        tx, session, kind=kind, actor=call.actor, at=call.now, state=SessionState.CLOSED, closed_at=call.now
-    )
+    changes = {"state": SessionState.CLOSED, "closed_at": call.now, "process": process or session.process}
+    return SESSIONS.change(tx, session, kind=kind, actor=call.actor, at=call.now, **changes)
 
 
 def _end_capability(tx: Tx, call: Call, session: AgentSession, kind: str, state: CapabilityState) -> None:
@@ -294,16 +296,18 @@ def unbind(tx: Tx, call: Call, ask: UnbindSession) -> AgentSession | Refusal:
         )
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session.id}", lifted_by=lifted_by)
     orphan(tx, call, session, "session unbound")
-    return close_(tx, call, session, "unbound", CapabilityState.REVOKED)
+    return close_(tx, call, session, "unbound", CapabilityState.REVOKED, Liveness.UNKNOWN)
 
 
-def ended(tx: Tx, call: Call, session_id: SessionId, reason: str) -> AgentSession | None:
-    """The process that proves a session has ended. None when the session was closed before."""
+def ended(
+    tx: Tx, call: Call, session_id: SessionId, reason: str, process: Liveness = Liveness.STOPPED
+) -> AgentSession | None:
+    """What proves a session is no more: its process has ended. None when the session was closed before."""
     session = SESSIONS.load(tx, session_id)
     if session is None or session.state is SessionState.CLOSED:
         return None
     orphan(tx, call, session, reason)
-    return close_(tx, call, session, f"ended: {reason}", CapabilityState.REVOKED)
+    return close_(tx, call, session, f"ended: {reason}", CapabilityState.REVOKED, process)
 
 
 def restored(tx: Tx, call: Call) -> int:
@@ -312,7 +316,7 @@ def restored(tx: Tx, call: Call) -> int:
     for session in found:
         reason = "the store was restored"
         if session.driver is Driver.USER_DRIVEN:
-            ended(tx, call, session.id, reason)
+            ended(tx, call, session.id, reason, Liveness.UNKNOWN)
             continue
         orphan(tx, call, session, reason)
         _withdraw_questions(tx, call, session)
