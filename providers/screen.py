@@ -17,6 +17,8 @@ LINES = 50
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LOOK_EVERY = 0.05
+#: The cursor stands in an empty line.
+_NOT_YET = "no composer: the program does not show yet where one types"
 #: Dialogs that are answered before one text.
 _MOST_ANSWERS = 5
 #: Looks in a row at which one that was answered is not there, before it is gone and not only drawn anew.
@@ -109,7 +111,8 @@ async def held(keyboard: Keyboard, typing: Typing) -> Delivered | Asked | Unreac
     if (found := await _of_dialog(keyboard, _asked(shown, typing), typing)) is not None:
         return found
     if typing.composer and not _empty(shown, typing):
-        return Delivered(taken=Taken.HELD, reason="draft: somebody has begun a line there and not sent it")
+        reason = "draft: somebody has begun a line there and not sent it" if shown.at_cursor.strip() else _NOT_YET
+        return Delivered(taken=Taken.HELD, reason=reason)
     return None
 
 

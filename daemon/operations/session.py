@@ -316,13 +316,13 @@ def unbind(tx: Tx, call: Call, ask: UnbindSession) -> AgentSession | Refusal:
         )
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session.id}", lifted_by=lifted_by)
     orphan(tx, call, session, "session unbound")
-    return close_(tx, call, session, "unbound", CapabilityState.REVOKED)
+    return close_(tx, call, session, "unbound", CapabilityState.REVOKED, Liveness.UNKNOWN)
 
 
 def ended(
     tx: Tx, call: Call, session_id: SessionId, reason: str, process: Liveness = Liveness.STOPPED
 ) -> AgentSession | None:
-    """The process that proves a session has ended. None when the session was closed before."""
+    """What proves a session is no more: its process has ended. None when the session was closed before."""
     session = SESSIONS.load(tx, session_id)
     if session is None or session.state is SessionState.CLOSED:
         return None

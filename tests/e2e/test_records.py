@@ -165,6 +165,18 @@ def test_an_interrupt_of_an_earlier_cycle_is_not_credited_to_a_later_one(field: 
     assert endings(field, 2) == ["interrupted_by_host", "interrupted_by_provider"]
 
 
+def test_an_interrupt_of_a_member_that_was_idle_is_not_credited_to_its_next_cycle(field: Field) -> None:
+    folder = begun(field, records=RULES, hooks=True, quiet=600)
+    records(folder, {"type": "interrupted"})
+    up(field)
+    idle(field)
+    assert field.call("interrupt", "kiwi").returncode == 0
+    (key,) = [e for e in field.ask("effect", "list")["items"] if e["kind"] == "interrupt"]
+    field.wait(f"effect:{key['id']}.state=settled")
+    send(field, "one")
+    assert endings(field, 1) == ["interrupted_by_provider"]
+
+
 @pytest.mark.parametrize("end", ["kill", "close"])
 def test_what_is_recorded_counts_before_the_end_of_the_process(field: Field, end: str) -> None:
     folder = begun(field, records=RULES, hooks=True, quiet=600)

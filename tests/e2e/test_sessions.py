@@ -124,6 +124,7 @@ def test_a_shell_that_ends_ends_its_session(stage: Stage) -> None:
     work = stage.working()
     stage.shell.kill()
     assert stage.ended() == "ended: its process ended"
+    assert stage.shown()["process"] == "stopped"
     shown = stage.operator.ask("work.show", work_id=work)
     assert (shown["work"]["phase"], shown["work"]["version"]) == ("active", 3)
     (binding,) = shown["bindings"]

@@ -235,7 +235,7 @@ async def test_a_stop_that_is_proven_closes_the_session_and_orphans_what_it_held
     assert (await effects.session_now(s)).state is SessionState.IDLE, "until it is proven"
     await supervised(s, effects.settle(s, stop, A, "nothing is left"))
     now = await effects.session_now(s)
-    assert now.state is SessionState.CLOSED
+    assert (now.state, now.process) == (SessionState.CLOSED, Liveness.STOPPED)
     assert (await capability(node, now)).state is CapabilityState.REVOKED
     shown = await node.ok(ShowWork(work_id=work.id))
     assert shown.work == work, "its Work keeps its owner"

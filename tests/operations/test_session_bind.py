@@ -205,6 +205,7 @@ async def test_session_unbind_ok(node: InProcessNode, living: Process) -> None:
         made,
         version=2,
         state=SessionState.CLOSED,
+        process=Liveness.UNKNOWN,  # nobody looks at it any more
         updated_at=closed.updated_at,
         closed_at=closed.updated_at,
     )

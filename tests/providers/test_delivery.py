@@ -66,9 +66,14 @@ async def test_a_tmux_keeps_for_another_process_what_was_typed(tmux: Tmux, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("shows", "reason"), [("> half a line", "draft"), (r"Do you trust this?\n> ", "dialog: it waits for a person: Do")]
+    ("shows", "reason"),
+    [
+        ("> half a line", "draft"),
+        (r"starting\n", "no composer: the program does not show yet"),
+        (r"Do you trust this?\n> ", "dialog: it waits for a person: Do"),
+    ],
 )
-async def test_what_a_person_has_to_end_holds_until_it_is_ended(
+async def test_what_stands_in_the_way_holds_until_it_is_gone(
     provider: Provider, tmp_path: Path, shows: str, reason: str
 ) -> None:
     gate = tmp_path / "gate"
