@@ -153,9 +153,9 @@ def test_every_command_by_hand_can_be_asked_for_help_and_is_a_verb_of_its_noun(s
         assert shell.firm(*filter(None, (noun, verb)), "--help").startswith("Usage: firm")
 
 
-def test_every_command_by_hand_answers_programs_but_the_one_that_prints_a_script() -> None:
+def test_every_command_by_hand_answers_programs_but_a_script_and_a_hook_that_says_nothing() -> None:
     silent = [words for words, (name, _) in BY_HAND.items() if JSON not in load(f"client.cli.by_hand.{name}").FIELDS]
-    assert silent == [("completion", "")]
+    assert silent == [("session", "hook"), ("completion", "")]
 
 
 def test_watch_prints_a_line_for_each_event_as_it_is_committed(shell: Shell) -> None:
