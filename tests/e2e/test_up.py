@@ -302,6 +302,7 @@ def test_the_first_commands_of_the_readme_work_as_they_stand(me: Person) -> None
     (commands,) = (block for block in blocks if "firm up team.toml" in block)
     me.writes(file)
     done = me.shell.bash("set -e\n" + commands)
-    assert (done.status, done.err) == (0, ""), done
+    said = [line for line in done.err.splitlines() if not line.startswith("firm: waiting for the daemon (")]  # slow ones
+    assert (done.status, said) == (0, []), done
     assert "kiwi" in done.out
     assert me.left() == []
