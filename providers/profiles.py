@@ -168,7 +168,7 @@ def read(name: str, text: str) -> Profile:
     if found.typing is not None:
         _look_at(found.typing)
     if found.native is not None:
-        _check(found.native)
+        _check(found.native, found.env)
     _check_hooks(found.hooks)
     _check_records(found)
     return found
@@ -203,7 +203,7 @@ def _check_hooks(hooks: Hooks | None) -> None:
         raise Wrong(f"hooks: {', '.join(twice)} stands twice, and would mean two things")
 
 
-def _check(native: Native) -> None:
+def _check(native: Native, env: Collection[str]) -> None:
     """Raises ``Wrong``. Two sessions share no transcript, so the id stands in everything that says which one."""
     for what, words in (("start", native.start), ("resume", native.resume), ("transcript", [native.transcript])):
         known = {"home", "cwd", "cwd_slug", "native_id"} if what == "transcript" else {"native_id"}
@@ -211,6 +211,8 @@ def _check(native: Native) -> None:
             raise Wrong(f"native.{what} does not name {{native_id}}")
     if not native.transcript.startswith(("/", "{home}/", "{cwd}/")):
         raise Wrong("native.transcript is no absolute path: begin it with /, {home}/ or {cwd}/")
+    if "HOME" in env and native.transcript.startswith("{home}/"):
+        raise Wrong("the program gets another HOME than {home}: write native.transcript with the path itself")
 
 
 def _names(word: str, known: Collection[str]) -> set[str]:

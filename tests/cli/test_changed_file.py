@@ -316,11 +316,11 @@ def test_what_only_another_host_changes_is_said(team: Team) -> None:
     assert team.works()[B]["context"] == "one"
 
 
-def test_a_run_keeps_its_objective_and_says_so(team: Team) -> None:
-    team.writes(FILE.replace('host = "me"', 'host = "me"\nobjective = "a parser"'))
-    run = team.run()["id"]
-    said = f"team: objective nothing → a parser: run {run} keeps its own, the next one has it"
-    assert team.ups()["not_changed"] == [said]
+def test_a_run_keeps_what_it_began_with_and_says_so(team: Team) -> None:
+    team.writes(FILE.replace('host = "me"', 'host = "me"\nobjective = "a parser"\ncycles = 2'))
+    keeps = f"run {team.run()['id']} keeps its own, the next one has it"
+    said = [f"team: cycles 4 → 2: {keeps}", f"team: objective nothing → a parser: {keeps}"]
+    assert team.ups()["not_changed"] == said
 
 
 def test_a_team_that_was_to_end_with_its_last_work_may_stay_after_all(team: Team) -> None:

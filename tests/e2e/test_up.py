@@ -302,6 +302,8 @@ def test_the_first_commands_of_the_readme_work_as_they_stand(me: Person) -> None
     (commands,) = (block for block in blocks if "firm up team.toml" in block)
     me.writes(file)
     done = me.shell.bash("set -e\n" + commands)
-    assert (done.status, done.err) == (0, ""), done
+    # A daemon that is slow to begin is said to be waited for.
+    said = [line for line in done.err.splitlines() if not line.startswith("firm: waiting for the daemon (")]
+    assert (done.status, said) == (0, []), done
     assert "kiwi" in done.out
     assert me.left() == []

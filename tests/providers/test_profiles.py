@@ -12,7 +12,8 @@ import pytest
 
 from providers import profiles
 from providers.port import Dialog, Typing
-from providers.profiles import Native, Place, Profile, Wrong, read
+from providers.profiles import Hooks, Native, Place, Profile, Wrong, read
+from providers.records import Rule
 
 WHOLE = r"""
 argv = ["{python}", "-m", "agent"]
@@ -106,6 +107,10 @@ def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
         (RESUMED + 'transcript = "/x"', "native.transcript does not name {native_id}"),
         (RESUMED + 'transcript = "{home}/{id}"', "in braces there can be {cwd}, {cwd_slug}, {home}, {native_id}"),
         (RESUMED + 'transcript = "{home}/{native_id!r}"', "in braces there can be "),
+        (
+            'env = {HOME = "/x"}\n' + RESUMED + 'transcript = "{home}/{native_id}"',
+            "the program gets another HOME than {home}",
+        ),
         (RESUMED + 'transcript = "x/{native_id}"', "native.transcript is no absolute path"),
         (WITH_FILE.replace('resume = ["{native_id}"]', 'resume = ["-c"]'), "native.resume does not name {native_id}"),
         (WITH_FILE.replace('start = ["{native_id}"]', "start = []"), "native.start does not name {native_id}"),
@@ -160,5 +165,5 @@ def test_the_profile_that_is_shown_to_people_is_one() -> None:
     found = read("agent", text)
     assert found.typing is not None
     said = set(re.findall(r"^(\w+) *=", text, re.MULTILINE)) | set(re.findall(r"^\[+([\w.]+)\]", text, re.MULTILINE))
-    fields = {field.name for cls in (Profile, Typing, Dialog) for field in attrs.fields(cls)}
+    fields = {field.name for cls in (Profile, Typing, Dialog, Native, Hooks, Rule) for field in attrs.fields(cls)}
     assert {each.rpartition(".")[2] for each in said} == fields - {"name"}
