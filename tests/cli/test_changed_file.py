@@ -16,6 +16,7 @@ import pytest
 from client.cli import crew
 from tests.cli.conftest import somebody
 from tests.cli.shell import Done, Shell, complaints
+from tests.support.repos import Repo
 
 #: ``@`` stands for what makes the names of one test its own.
 FILE = """\
@@ -108,6 +109,7 @@ def node() -> Generator[Shell]:
 
 @pytest.fixture
 def team(node: Shell, tmp_path: Path) -> Team:
+    Repo(tmp_path).git("init", "-q")  # without git two would write into one folder
     # Without what an id or a number may be.
     made = Team(node, tmp_path / "team.toml", f"-{next(_numbers):03}-")
     made.writes(FILE)

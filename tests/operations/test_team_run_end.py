@@ -223,7 +223,9 @@ async def test_team_run_finish_row_quarantined(node: InProcessNode) -> None:
     s = await stage(node)
     work = await s.work()
     run = await node.ok(attrs.evolve(complete(s.run), when_closed=True))
-    await declined_while_spoilt(s, finish(s), "works", work.id)
+    await declined_while_spoilt(s, finish(s), "works", work.id, then=Code.WORK_NOT_CLOSED)
+    ask = CancelWork(work_id=work.id, expected_version=work.version, reason="no use")
+    await node.ok(ask, plane=Plane.HOST, actor=s.ann.session)
     await declined_while_spoilt(s, finish(s), "team_runs", run.id)
 
 

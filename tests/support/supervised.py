@@ -86,14 +86,21 @@ def fenced(s: Stage, gen: int) -> Refusal:
     )
 
 
-async def declined_while_spoilt(s: Stage, ask: Request[Any], table: str, record: str) -> None:
-    """The supervisor is refused while that row does not decode, and is not any more once that was lifted."""
+async def declined_while_spoilt(
+    s: Stage, ask: Request[Any], table: str, record: str, *, then: Code | None = None
+) -> None:
+    """The supervisor is refused while that row does not decode, and is not any more once that was lifted, or ``then``
+    for another reason.
+    """
     was = spoil(s.node.store.path, table, record)
     refusal = await declined(s, ask)
     assert refusal == refusals.unreadable(f"{table}/{record}")
     mend(s.node.store.path, table, record, was)
     assert not isinstance(await s.node.follow(refusal), Refusal)
-    await supervised(s, ask)
+    if then is None:
+        await supervised(s, ask)
+    else:
+        assert (await declined(s, ask)).code == then
 
 
 async def report(s: Stage, session: AgentSession, *causes: SessionCause) -> AgentSession:
