@@ -294,9 +294,13 @@ async def test_strangers_are_not_touched(tmux: Tmux, tmp_path: Path, folder: Pat
 async def test_what_loses_its_parent_hangs_below_the_server(tmux: Tmux, tmp_path: Path) -> None:
     await started(tmux, python(tmp_path, STRAY, str(tmp_path / "pid"), "meek"))
     stray = await written(tmp_path / "pid")
-    found = stat(stray.pid)
-    assert found is not None
-    assert found.parent == server_of(tmux).pid
+
+    async def hangs_there() -> bool:
+        """Its parent may still be ending when it has said its number."""
+        found = stat(stray.pid)
+        return found is not None and found.parent == server_of(tmux).pid
+
+    assert await until(hangs_there)
 
 
 async def test_a_terminal_is_told_nothing_but_what_is_allowed(folder: Path, tmp_path: Path) -> None:
