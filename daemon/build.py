@@ -11,7 +11,6 @@ VERSION = metadata.version("firm-node")
 #: Said by ``node.status`` and the README instead of pretending.
 NOT_BUILT = [
     "profiles shipped for agents with a model: write your own, or they join by firm session bind",
-    "hooks and transcripts: of a cycle is known what its member did and how its process ended",
     "firm doctor and firm top",
     "firm node purge: what a run said and did stays in the database when it is over",
     "Role Fabric: plans, reducer, certification",
