@@ -108,8 +108,11 @@ class Taken(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Delivered:
+    """With ``earlier`` it was an earlier call that pressed Enter."""
+
     taken: Taken
     reason: str = ""
+    earlier: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -202,9 +202,10 @@ async def _type(keyboard: Keyboard, text: str, typing: Typing, said: list[str]) 
     if not isinstance(step, Step):
         return step
     if step is Step.SUBMITTED:
-        return Delivered(taken=Taken.SUBMITTED)
+        return Delivered(taken=Taken.SUBMITTED, earlier=True)
     if step is Step.ENTERED:
-        return Delivered(taken=Taken.UNSUBMITTED, reason="Enter was pressed, and nobody saw whether it was taken")
+        reason = "Enter was pressed, and nobody saw whether it was taken"
+        return Delivered(taken=Taken.UNSUBMITTED, reason=reason, earlier=True)
     if step in {Step.PASTED, Step.READIED}:
         found = await keyboard.blocked()
         if isinstance(found, Delivered) and found.taken is Taken.HELD:

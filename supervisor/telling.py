@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import attrs
 import trio
 
 from client.protocol.boundary import Boundary
@@ -62,7 +63,9 @@ async def tell(desk: Desk, action: Control) -> None:
     began = trio.current_time()  # a quick one has answered before it is seen that it took the text
     said = await _typed(desk, handle, text, typing, effect)
     desk.means.crash(Boundary(f"{effect.kind.value}-done"))
-    if said.taken is Taken.SUBMITTED and effect.kind is EffectKind.DELIVER:
+    if said.taken is Taken.UNSUBMITTED and effect.kind is EffectKind.DELIVER and await _heard(desk, effect):
+        said = attrs.evolve(said, taken=Taken.SUBMITTED, reason="a hook told of its turn")
+    if said.taken is Taken.SUBMITTED and effect.kind is EffectKind.DELIVER and not said.earlier:
         desk.began[effect.session_id] = began
         desk.interrupted.discard(effect.session_id)
     await desk.settle(effect, _CERTAINTY[said.taken], f"{said.taken.value}: {said.reason}".removesuffix(": "))
@@ -81,13 +84,21 @@ async def _typable(desk: Desk, effect: RuntimeEffect, text: str, typing: Typing)
 
 
 async def _typed(desk: Desk, handle: Handle, text: str, typing: Typing, effect: RuntimeEffect) -> Delivered:
+    ours = False  # whether an earlier call that pressed Enter may have been one of these
     while True:
         said = await desk.means.provider.deliver(handle, text, typing, effect.id)
         if not isinstance(said, Unreachable):
-            return said
+            return attrs.evolve(said, earlier=said.earlier and not ours)
+        ours = True
         log.warning("cannot type to session=%s: %s", effect.session_id, said.detail)
         await trio.sleep(_AGAIN)
         await desk.means.ready()
+
+
+async def _heard(desk: Desk, effect: RuntimeEffect) -> bool:
+    """Whether its program has told of a turn since that was to be typed: it took it, whatever its screen shows."""
+    shown = await desk.ask(ShowSession(session_id=effect.session_id))
+    return shown is not None and max(shown.session.turn_begun, shown.session.turn_ended) > effect.after_turn
 
 
 async def watch(desk: Desk, action: Watch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,34 @@ def test_a_daemon_that_did_not_hear_the_end_does_not_wait_for_it(field: Field) -
     assert endings(field, 1) == ["terminal_unobserved"]
     assert (folder / "hooked").read_text() == "Begin 1 0\nStop 1 0\n"
     assert session(field)["state"] == "idle"
+
+
+def test_the_end_of_a_turn_that_an_earlier_daemon_began_is_not_waited_for(field: Field) -> None:
+    """It had typed the text, and died before it was recorded."""
+    folder = field.talker(hooks=True, quiet=3)
+    daemon = field.start(FIRM_CRASH_AT="deliver-done:2")
+    up(field)
+    idle(field)
+    send(field, "are you there?")
+    assert endings(field, 1) == ["empty_output"]
+    gate = gated(folder)
+    field.call("send", "kiwi", "go on", "--response-required")  # the daemon may be gone before it answers
+    assert daemon.wait() == -signal.SIGKILL
+    opens(gate)
+    field.start()
+    assert endings(field, 2) == ["empty_output", "terminal_unobserved"]
+    assert [text.partition(",")[0].startswith("Message ") for text in took(folder)] == [True, True]
+
+
+def test_a_hook_proves_that_a_text_was_taken_which_no_screen_shows(field: Field) -> None:
+    folder = begun(field, hooks=True, quiet=600)
+    (folder / "silent").touch()
+    up(field)
+    idle(field)
+    send(field, "are you there?")
+    (effect, *_) = told(field)
+    assert (effect["certainty"], effect["readback"]) == ("applied", "submitted: a hook told of its turn")
+    assert endings(field, 1) == ["empty_output"]
 
 
 def test_a_turn_of_its_own_holds_what_waits(field: Field) -> None:

@@ -14,6 +14,7 @@ from providers.tmux.provider import Tmux
 from tests.support.terminals import COMPOSER, QUICK, python, shell, shown, started
 
 SUBMITTED = Delivered(taken=Taken.SUBMITTED)
+BEFORE = Delivered(taken=Taken.SUBMITTED, earlier=True)
 #: How the programs below like to be typed to: their composer is a line that begins with a mark and has no more.
 MARKED = attrs.evolve(QUICK, composer=r">\s*", dialogs=[Dialog(lines=[r"^Do you trust"])])
 
@@ -26,8 +27,8 @@ async def composer(provider: Provider, folder: Path, swallowed: int = 0) -> Hand
 
 async def test_a_delivery_is_typed_once_however_often_it_is_asked_for(provider: Provider, tmp_path: Path) -> None:
     handle = await composer(provider, tmp_path)
-    for _ in range(3):
-        assert await provider.deliver(handle, "one", QUICK, "1") == SUBMITTED
+    for said in (SUBMITTED, BEFORE, BEFORE):
+        assert await provider.deliver(handle, "one", QUICK, "1") == said
     assert await provider.deliver(handle, "two", QUICK, "2") == SUBMITTED
     screen = await shown(provider, handle, "took <two>")
     assert screen.count("took <") == 2
@@ -60,7 +61,7 @@ async def test_a_tmux_keeps_for_another_process_what_was_typed(tmux: Tmux, tmp_p
     assert await tmux.deliver(handle, "words", QUICK, "1") == SUBMITTED
     successor = Tmux(tmux._places.folder)
     await successor.open()
-    assert await successor.deliver(handle, "words", QUICK, "1") == SUBMITTED
+    assert await successor.deliver(handle, "words", QUICK, "1") == BEFORE
     assert await successor.deliver(handle, "more", QUICK, "2") == SUBMITTED
     assert (await shown(successor, handle, "took <more>")).count("took <words>") == 1
 

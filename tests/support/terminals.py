@@ -47,7 +47,7 @@ while True:
 #: interrupt key empties its line. The second word is how many Enters it swallows, the third what its composer shows
 #: before a line. For each line ``TEXT -> KEY`` of the file ``asks`` it begins with a dialog that this key ends; what is
 #: pressed there it writes to ``pressed``. It asks nothing in a folder that the JSON file of its environment's
-#: MEMBER_TRUSTS has among its values.
+#: MEMBER_TRUSTS has among its values. With a file ``silent`` its screen shows nothing of what it takes.
 MEMBER = """
 import json, os, subprocess, sys, termios, tty
 tty.setraw(0)
@@ -80,12 +80,13 @@ while True:
         line = b""
         turn += 1
         with open(folder + "/took", "ab") as log: log.write(text + b"\\n")
-        os.write(1, b"\\r\\ntook it\\r\\n")
+        silent = os.path.exists(folder + "/silent")
+        os.write(1, b"" if silent else b"\\r\\ntook it\\r\\n")
         hook("Begin")
         if os.path.exists(folder + "/does"):
             with open(folder + "/did", "ab") as log: subprocess.run(folder + "/does", input=text, stdout=log)
         hook("Stop")
-        os.write(1, b"\\r\\n" + prompt)
+        os.write(1, b"" if silent else b"\\r\\n" + prompt)
 """
 
 #: The same, with a conversation that it keeps in a folder of its own by the id that it was given: ``took`` is its
