@@ -155,20 +155,23 @@ def under_way(seen: DueList) -> int:
 
 
 def _control(effect: RuntimeEffect, seat: Seat | None, profiles: Mapping[str, Profile]) -> Control:
-    return Control(effect, seat.launch, _typing(seat, profiles)) if seat else Control(effect, None)
+    if seat is None or seat.session is None:
+        return Control(effect, None)
+    return Control(effect, seat.launch, _typing(seat.session, profiles))
 
 
-def _typing(seat: Seat, profiles: Mapping[str, Profile]) -> Typing | None:
-    return profiles[seat.profile].typing if seat.profile in profiles else None
+def _typing(session: AgentSession, profiles: Mapping[str, Profile]) -> Typing | None:
+    """As the program likes it that runs: another profile of its member is for the next session."""
+    return profiles[session.profile].typing if session.profile in profiles else None
 
 
 def _at_terminal(seat: Seat, session: AgentSession, profiles: Mapping[str, Profile]) -> Tell | Degrade | Watch | None:
     """What begins or ends a cycle of a member that takes text. While nothing can be told, ``waking`` is not there."""
-    typing = _typing(seat, profiles)
+    typing = _typing(session, profiles)
     if typing is None:
         return None
     if session.state is SessionState.ACTIVE and seat.launch is not None and session.driver is Driver.HOST_DRIVEN:
-        hooks, cycle = profiles[seat.profile].hooks is not None, seat.cycle
+        hooks, cycle = profiles[session.profile].hooks is not None, seat.cycle
         after_turn = cycle.after_turn if cycle is not None else session.turn_ended
         return Watch(session, seat.launch, typing, hooks, after_turn)
     if seat.waking is None or seat.unavailable_ms:

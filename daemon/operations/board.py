@@ -160,7 +160,7 @@ def _seat(tx: Tx, call: Call, run: TeamRun, row: tuple[Any, ...]) -> Seat:
         takes_sessions=bool(takes) and run.state is TeamRunState.RUNNING,
         session=session,
         launch=effects.launch_of(tx, session.id) if session else None,
-        waking=delivery.waking(tx, call, run, session) if session and profiles.takes_text(profile) else None,
+        waking=delivery.waking(tx, call, run, session) if session and profiles.takes_text(session.profile) else None,
         cycle=effects.cycle_of(tx, session.id) if session else None,
         unavailable_ms=unavailable_ms(session, call.now) if session else 0,
     )

@@ -33,7 +33,6 @@ from store import board
 from store import effect as effects
 from store import message as messages
 from store import work as works
-from store.agent import AGENTS
 from store.message import MAIL
 from store.session import SESSIONS
 from store.team_run import MEMBER_RUNS
@@ -179,9 +178,5 @@ def steer(tx: Tx, call: Call, ask: SteerSession) -> RuntimeEffect | Refusal:
     of = effect.controlled(tx, ask)
     if isinstance(of, Refusal):
         return of
-    agent = AGENTS.load(tx, of.agent_member_id)
-    assert agent is not None, "a foreign key holds it"
-    refusal = steerable(of, able=profiles.steers(agent.profile)) or admits(
-        effects.unsettled(tx, of.id), EffectKind.STEER
-    )
+    refusal = steerable(of, able=profiles.steers(of.profile)) or admits(effects.unsettled(tx, of.id), EffectKind.STEER)
     return refusal or effect.new(tx, call, of, EffectKind.STEER, text=ask.text, reason=ask.reason)
