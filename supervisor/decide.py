@@ -8,7 +8,7 @@ import attrs
 
 from client.protocol.board import Due, DueCheck, DueList, Seat
 from client.protocol.effect import EffectKind, EffectState, RuntimeEffect, Wake
-from client.protocol.ids import MemberRunId
+from client.protocol.ids import MemberRunId, SessionId
 from client.protocol.session import AgentSession, Driver, Liveness, SessionState
 from providers.port import Typing
 from providers.profiles import Profile
@@ -30,8 +30,8 @@ class Admit:
 
 
 @attrs.frozen
-class Open:
-    """Give a place a session with a process."""
+class _OfPlace:
+    """What is one at a time for a place."""
 
     seat: Seat
 
@@ -41,16 +41,16 @@ class Open:
 
 
 @attrs.frozen
-class Adopt:
+class Open(_OfPlace):
+    """Give a place a session with a process."""
+
+
+@attrs.frozen
+class Adopt(_OfPlace):
     """A session has a process, or had one, that this supervisor does not follow yet: look which, and follow it."""
 
-    seat: Seat
     session: AgentSession
     launch: RuntimeEffect
-
-    @property
-    def busy(self) -> str:
-        return f"place {self.seat.member_run_id}"
 
 
 @attrs.frozen
@@ -64,31 +64,31 @@ class Control:
     @property
     def busy(self) -> str:
         if self.effect.kind is EffectKind.DELIVER:
-            return f"terminal {self.effect.session_id}"
+            return _terminal(self.effect.session_id)
         return f"control {self.effect.id}"
 
 
 @attrs.frozen
-class Tell:
-    """Record that a member is told what waits for it; that record is then a control."""
+class _AtTerminal:
+    """What is one at a time for a terminal, with what is typed there."""
 
     session: AgentSession
-    wake: Wake
 
     @property
     def busy(self) -> str:
-        return f"terminal {self.session.id}"
+        return _terminal(self.session.id)
 
 
 @attrs.frozen
-class Degrade:
+class Tell(_AtTerminal):
+    """Record that a member is told what waits for it; that record is then a control."""
+
+    wake: Wake
+
+
+@attrs.frozen
+class Degrade(_AtTerminal):
     """Record that a member is told nothing more for now."""
-
-    session: AgentSession
-
-    @property
-    def busy(self) -> str:
-        return f"terminal {self.session.id}"
 
 
 @attrs.frozen
@@ -117,6 +117,10 @@ class Check:
     @property
     def busy(self) -> str:
         return f"check {self.due.work_id} {self.due.receipt_id} {self.due.line}"
+
+
+def _terminal(session_id: SessionId) -> str:
+    return f"terminal {session_id}"
 
 
 Action = Admit | Open | Adopt | Control | Tell | Degrade | Watch | Check
