@@ -32,7 +32,7 @@ def ready(tx: Tx, run_id: TeamRunId) -> int:
 
 
 _MEMBERS = sql("""
-    SELECT p.id, a.name, p.role, p.number, p.membership_id, coalesce(s.state, ''), a.profile,
+    SELECT p.id, a.name, p.role, p.number, p.membership_id, coalesce(s.state, ''),
         (SELECT count(*) FROM message_deliveries d
          WHERE d.recipient_id = p.membership_id AND d.state IN ('queued', 'routed', 'claimed')
            AND d.team_run_id = p.team_run_id), coalesce(s.native_session, ''), s.resumed_from IS NOT NULL
@@ -43,8 +43,7 @@ _MEMBERS = sql("""
 
 
 def members(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
-    """place, name, role, number, membership, session state, profile, waiting mail, conversation, whether it is
-    resumed.
+    """place, name, role, number, membership, session state, waiting mail, conversation, whether it is resumed.
 
     Also of a place that is closed, while its session is not: its process may go on.
     """

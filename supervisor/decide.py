@@ -8,7 +8,7 @@ import attrs
 
 from client.protocol.board import Due, DueCheck, DueList, Seat
 from client.protocol.effect import EffectKind, EffectState, RuntimeEffect, Wake
-from client.protocol.ids import MemberRunId
+from client.protocol.ids import MemberRunId, SessionId
 from client.protocol.session import AgentSession, Driver, Liveness, SessionState
 from providers.port import Typing
 from providers.profiles import Profile
@@ -30,8 +30,8 @@ class Admit:
 
 
 @attrs.frozen
-class Open:
-    """Give a place a session with a process."""
+class _OfPlace:
+    """What is one at a time for a place."""
 
     seat: Seat
 
@@ -41,16 +41,16 @@ class Open:
 
 
 @attrs.frozen
-class Adopt:
+class Open(_OfPlace):
+    """Give a place a session with a process."""
+
+
+@attrs.frozen
+class Adopt(_OfPlace):
     """A session has a process, or had one, that this supervisor does not follow yet: look which, and follow it."""
 
-    seat: Seat
     session: AgentSession
     launch: RuntimeEffect
-
-    @property
-    def busy(self) -> str:
-        return f"place {self.seat.member_run_id}"
 
 
 @attrs.frozen
@@ -64,31 +64,31 @@ class Control:
     @property
     def busy(self) -> str:
         if self.effect.kind is EffectKind.DELIVER:
-            return f"terminal {self.effect.session_id}"
+            return _terminal(self.effect.session_id)
         return f"control {self.effect.id}"
 
 
 @attrs.frozen
-class Tell:
-    """Record that a member is told what waits for it; that record is then a control."""
+class _AtTerminal:
+    """What is one at a time for a terminal, with what is typed there."""
 
     session: AgentSession
-    wake: Wake
 
     @property
     def busy(self) -> str:
-        return f"terminal {self.session.id}"
+        return _terminal(self.session.id)
 
 
 @attrs.frozen
-class Degrade:
+class Tell(_AtTerminal):
+    """Record that a member is told what waits for it; that record is then a control."""
+
+    wake: Wake
+
+
+@attrs.frozen
+class Degrade(_AtTerminal):
     """Record that a member is told nothing more for now."""
-
-    session: AgentSession
-
-    @property
-    def busy(self) -> str:
-        return f"terminal {self.session.id}"
 
 
 @attrs.frozen
@@ -117,6 +117,10 @@ class Check:
     @property
     def busy(self) -> str:
         return f"check {self.due.work_id} {self.due.receipt_id} {self.due.line}"
+
+
+def _terminal(session_id: SessionId) -> str:
+    return f"terminal {session_id}"
 
 
 Action = Admit | Open | Adopt | Control | Tell | Degrade | Watch | Check
@@ -155,20 +159,23 @@ def under_way(seen: DueList) -> int:
 
 
 def _control(effect: RuntimeEffect, seat: Seat | None, profiles: Mapping[str, Profile]) -> Control:
-    return Control(effect, seat.launch, _typing(seat, profiles)) if seat else Control(effect, None)
+    if seat is None or seat.session is None:
+        return Control(effect, None)
+    return Control(effect, seat.launch, _typing(seat.session, profiles))
 
 
-def _typing(seat: Seat, profiles: Mapping[str, Profile]) -> Typing | None:
-    return profiles[seat.profile].typing if seat.profile in profiles else None
+def _typing(session: AgentSession, profiles: Mapping[str, Profile]) -> Typing | None:
+    """As the program likes it that runs: another profile of its member is for the next session."""
+    return profiles[session.profile].typing if session.profile in profiles else None
 
 
 def _at_terminal(seat: Seat, session: AgentSession, profiles: Mapping[str, Profile]) -> Tell | Degrade | Watch | None:
     """What begins or ends a cycle of a member that takes text. While nothing can be told, ``waking`` is not there."""
-    typing = _typing(seat, profiles)
+    typing = _typing(session, profiles)
     if typing is None:
         return None
     if session.state is SessionState.ACTIVE and seat.launch is not None and session.driver is Driver.HOST_DRIVEN:
-        hooks, cycle = profiles[seat.profile].hooks is not None, seat.cycle
+        hooks, cycle = profiles[session.profile].hooks is not None, seat.cycle
         after_turn = cycle.after_turn if cycle is not None else session.turn_ended
         return Watch(session, seat.launch, typing, hooks, after_turn)
     if seat.waking is None or seat.unavailable_ms:

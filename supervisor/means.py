@@ -82,8 +82,11 @@ async def cleared(means: Means, seat: Seat) -> bool:
     former = handle_of(seat.launch) if seat.launch is not None else None
     if former is None or seat.launch is None:
         return True
-    await means.ready()
     stopped = await end(means, former, seat.launch.session_id)
+    if isinstance(stopped, Unreachable):
+        # Only where it does not answer: one that was closed is not begun again for what has ended with it.
+        await means.ready()
+        stopped = await end(means, former, seat.launch.session_id)
     if not isinstance(stopped, Unreachable) and not stopped.left:
         return True
     log.warning("%s waits for the end of launch=%s: %s", seat.agent_name, former.launch_id, stopped)

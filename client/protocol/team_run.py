@@ -31,7 +31,7 @@ SOME_CYCLES = Bounds(least=1, most=1000)
 
 
 class TeamRunState(enum.StrEnum):
-    """A draining run takes no new Work and no new claim; what is claimed goes on. Who has no Work gets no mail."""
+    """A draining run takes no Work, no claim and no session; what is claimed goes on. Who has no Work gets no mail."""
 
     PLANNED = "planned"
     RUNNING = "running"

@@ -32,7 +32,6 @@ from daemon.kernel.team_run import fenced, goes_on
 from daemon.kernel.turn import in_turn
 from daemon.operations import actor, attention, delivery
 from daemon.operations.team_run import to_finish
-from providers import profiles
 from store import board as facts
 from store import effect as effects
 from store import session as sessions
@@ -49,7 +48,7 @@ def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
     members: list[BoardMember] = []
     seated = {each.member_run_id: each for each in sessions.open_of_run(tx, run.id)}
     full = facts.under_way(tx, run.id) >= run.cycles
-    for place, name, role, number, membership, session, profile, mail, native, resumed in facts.members(tx, run.id):
+    for place, name, role, number, membership, session, mail, native, resumed in facts.members(tx, run.id):
         of = seated.get(place)
         work = facts.does(tx, run.id, membership)
         members.append(
@@ -65,7 +64,7 @@ def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
                 mail=mail,
                 native_session=native,
                 resumed=bool(resumed),
-                **(_turn(tx, call, run, of, full=full and profiles.takes_text(profile)) if of is not None else {}),
+                **(_turn(tx, call, run, of, full=full) if of is not None else {}),
             )
         )
     counted = rules.counts(facts.standings(tx, run.id), facts.ready(tx, run.id))
@@ -160,7 +159,7 @@ def _seat(tx: Tx, call: Call, run: TeamRun, row: tuple[Any, ...]) -> Seat:
         takes_sessions=bool(takes) and run.state is TeamRunState.RUNNING,
         session=session,
         launch=effects.launch_of(tx, session.id) if session else None,
-        waking=delivery.waking(tx, call, run, session) if session and profiles.takes_text(profile) else None,
+        waking=delivery.waking(tx, call, run, session) if session else None,
         cycle=effects.cycle_of(tx, session.id) if session else None,
         unavailable_ms=unavailable_ms(session, call.now) if session else 0,
     )

@@ -33,7 +33,6 @@ from store import board
 from store import effect as effects
 from store import message as messages
 from store import work as works
-from store.agent import AGENTS
 from store.message import MAIL
 from store.session import SESSIONS
 from store.team_run import MEMBER_RUNS
@@ -92,8 +91,8 @@ def _unblocking(tx: Tx, of: AgentSession) -> Work | None:
 
 
 def waking(tx: Tx, call: Call, run: TeamRun, of: AgentSession) -> Waking | None:
-    """What could be told now, or None while nothing can be."""
-    if tellable(of) is not None or effects.unsettled(tx, of.id):
+    """What could be told now, or None while nothing can be; to a program that takes no text nothing ever is."""
+    if not profiles.takes_text(of.profile) or tellable(of) is not None or effects.unsettled(tx, of.id):
         return None
     held, intents = _held(tx, of), messages.intents(tx, [each.message_id for each in _mail(tx, run, of)])
     free = held is None and not attempts.live_of_session(tx, of.id) and takes_claims(run) is None
@@ -179,9 +178,5 @@ def steer(tx: Tx, call: Call, ask: SteerSession) -> RuntimeEffect | Refusal:
     of = effect.controlled(tx, ask)
     if isinstance(of, Refusal):
         return of
-    agent = AGENTS.load(tx, of.agent_member_id)
-    assert agent is not None, "a foreign key holds it"
-    refusal = steerable(of, able=profiles.steers(agent.profile)) or admits(
-        effects.unsettled(tx, of.id), EffectKind.STEER
-    )
+    refusal = steerable(of, able=profiles.steers(of.profile)) or admits(effects.unsettled(tx, of.id), EffectKind.STEER)
     return refusal or effect.new(tx, call, of, EffectKind.STEER, text=ask.text, reason=ask.reason)

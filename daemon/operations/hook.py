@@ -8,7 +8,6 @@ from daemon.call import Call
 from daemon.kernel.turn import heard
 from daemon.operations import actor
 from providers import profiles
-from store.agent import AGENTS
 from store.session import SESSIONS
 from store.tx import Tx
 
@@ -16,11 +15,10 @@ from store.tx import Tx
 def hook(tx: Tx, call: Call, ask: HookSession) -> AgentSession | Refusal:
     caller = actor.actor(tx, call)
     assert caller is not None, "its plane is that of members"
-    agent = AGENTS.load(tx, caller.session.agent_member_id)
-    assert agent is not None, "a foreign key holds it"
-    meaning = profiles.meaning(agent.profile, ask.event)
+    profile = caller.session.profile  # of the program that runs; its member may have been given another since
+    meaning = profiles.meaning(profile, ask.event)
     if meaning is None:
-        lifted_by = f"name it under [hooks] in the profile {agent.profile!r}, or run nothing for it"
+        lifted_by = f"name it under [hooks] in the profile {profile!r}, or run nothing for it"
         return Refusal(code=Code.HOOK_UNKNOWN, about="event", lifted_by=lifted_by)
     changes = heard(caller.session, meaning, ask.turn, ask.sequence, call.now)
     if not changes:

@@ -49,7 +49,7 @@ from daemon.kernel.attempt import CustodyCause
 from daemon.kernel.capacity import shown
 from daemon.kernel.effect import admits
 from daemon.kernel.session import ORPHANING, PROCESS, SESSION, current, detached, exists
-from daemon.kernel.team_run import fenced, goes_on, present
+from daemon.kernel.team_run import fenced, goes_on, present, takes_claims
 from daemon.kernel.turn import UNHEARD
 from daemon.operations import actor, attempt, conversation, cycle, find, mail
 from store import attempt as attempts
@@ -81,9 +81,13 @@ def open_(tx: Tx, call: Call, ask: OpenSession) -> AgentSession | Refusal:
         return find.not_found("member-run", ask.member_run_id)
     run = TEAM_RUNS.load(tx, place.team_run_id)
     assert run is not None, "a foreign key holds it"
-    if refusal := fenced(run, ask.sup_gen) or admits(
-        workspaces.being_archived(tx, place.agent_member_id), EffectKind.LAUNCH
-    ):
+    # Whoever ends the members of a run drains it first: after that nothing new begins.
+    refusal = (
+        fenced(run, ask.sup_gen)
+        or takes_claims(run)
+        or admits(workspaces.being_archived(tx, place.agent_member_id), EffectKind.LAUNCH)
+    )
+    if refusal:
         return refusal
     former = sessions.open_of(tx, place.agent_member_id)
     if former is not None and ask.supersede:

@@ -32,11 +32,19 @@ def does(folder: Path, program: str) -> None:
     path.chmod(0o755)
 
 
+def cycles(field: Field) -> list[Any]:
+    """The deliveries, but for those that were held, which begin none: a program that was just started may be told
+    before it shows its composer.
+    """
+    found = field.ask("effect", "list")["items"]
+    return [e for e in found if e["kind"] == "deliver" and e["certainty"] != "not_applied"]
+
+
 def endings(field: Field, count: int) -> list[str]:
     """How the cycles ended, once so many have."""
     while True:
         seq = field.firm("event", "list", "--limit", "1")["seq"]
-        found = [e["ending"] for e in field.ask("effect", "list")["items"] if e["kind"] == "deliver" and e["ending"]]
+        found = [e["ending"] for e in cycles(field) if e["ending"]]
         if len(found) >= count:
             return found
         field.wait(f"seq>{seq}")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from tests.e2e.test_cycles import endings
+from tests.e2e.test_cycles import cycles, endings
 from tests.e2e.test_hooks import gated, opens
 from tests.support.runs import Field
 
@@ -32,10 +31,6 @@ def look(field: Field) -> tuple[set[str], dict[str, str]]:
     members = field.ask("board")["members"]
     active = {m["name"] for m in members if m["session"] == "active"}
     return active, {m["name"]: m["waits"] for m in members if m["name"] in NAMES and m["waits"]}
-
-
-def cycles(field: Field) -> list[Any]:
-    return [e for e in field.ask("effect", "list")["items"] if e["kind"] == "deliver"]
 
 
 def full(field: Field) -> set[str]:

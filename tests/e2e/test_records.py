@@ -8,11 +8,10 @@ import json
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.e2e.test_cycles import DOES_IT, begun, does, endings, session, up
+from tests.e2e.test_cycles import DOES_IT, begun, cycles, does, endings, session, up
 from tests.e2e.test_hooks import gated, opens, until
 from tests.e2e.test_told import WORK, idle, send, told, took
 from tests.support.runs import Field
@@ -54,10 +53,6 @@ def records(folder: Path, *found: object, then: str = "") -> None:
     lines = "\n".join(json.dumps(each) if not isinstance(each, str) else each for each in found)
     text = f"#!/bin/sh\nread -r text\ncat >> {folder}/$NATIVE.jsonl <<'END'\n{lines}\nEND\n{then}"
     does(folder, text)
-
-
-def cycles(field: Field) -> list[Any]:
-    return [e for e in field.ask("effect", "list")["items"] if e["kind"] == "deliver"]
 
 
 @pytest.mark.parametrize("hooks", [True, False], ids=["hooks", "quiet"])

@@ -21,7 +21,16 @@ from tests.support import refusals, scene
 from tests.support.node import InProcessNode
 from tests.support.run import stage
 from tests.support.spoil import spoil
-from tests.support.supervised import capability, declined, declined_while_spoilt, fenced, open_, report, supervised
+from tests.support.supervised import (
+    capability,
+    declined,
+    declined_while_spoilt,
+    fenced,
+    open_,
+    report,
+    started,
+    supervised,
+)
 
 NO_SESSION = SessionId("nothing")
 C = SessionCause
@@ -109,7 +118,7 @@ async def test_a_member_and_a_supervisor_see_the_sessions_of_their_own_run(node:
     s = await stage(node)
     eve = await scene.agent(node, "eve")
     other = await scene.team(node, eve, "other")
-    theirs = await node.ok(CreateTeamRun(team_id=TeamRef(other.id)))
+    theirs = await started(node, await node.ok(CreateTeamRun(team_id=TeamRef(other.id))))
     taken = await node.ok(TakeTeamRun(team_run_id=theirs.id), plane=Plane.SUPERVISOR, actor=theirs.id)
     place = (await node.ok(ShowTeamRun(team_run_id=theirs.id))).members[0].member_run
     stranger = await node.ok(open_(place, taken.sup_gen), plane=Plane.SUPERVISOR, actor=theirs.id)

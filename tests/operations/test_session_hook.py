@@ -73,10 +73,18 @@ async def test_session_hook_hook_unknown(node: InProcessNode, monkeypatch: pytes
     assert (await bob(s).refused(HookSession(event="Stop", sequence=1))).code is Code.HOOK_UNKNOWN
 
 
+async def test_a_hook_is_of_the_program_that_runs(node: InProcessNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its member may have been given another profile since; that is for the next session."""
+    s = await stage(node)
+    monkeypatch.setitem(profiles.PROFILES, "other", Profile(name="other", argv=["/bin/true"]))
+    node.execute("UPDATE agents SET profile = 'other' WHERE id = ?", s.bob.agent.id)
+    assert (await bob(s).ok(HookSession(event="Begin", sequence=1))).activity is Activity.RUNNING
+
+
 async def test_session_hook_row_quarantined(node: InProcessNode) -> None:
     s = await stage(node)
     asked = HookSession(event="Begin", sequence=1)
-    await mail.refused_while_spoilt(s, s.bob, asked, "agents", s.bob.agent.id)
+    await mail.refused_while_spoilt(s, s.bob, asked, "member_runs", s.bob.place.id)
 
 
 async def test_a_hook_is_heard_of_nobody_but_members(node: InProcessNode) -> None:

@@ -40,11 +40,13 @@ from tests.support.supervised import (
     close_all,
     declined,
     declined_while_spoilt,
+    drained,
     fenced,
     fresh,
     open_,
     report,
     said,
+    started,
     supervised,
 )
 
@@ -151,7 +153,7 @@ async def test_session_open_agent_member_retired(node: InProcessNode) -> None:
 async def test_session_open_agent_session_exists(node: InProcessNode) -> None:
     """I18: one session that is not closed for each member, whatever its state and whichever run it is in."""
     s = await stage(node)
-    other = await node.ok(CreateTeamRun(team_id=TeamRef(s.team.id)))
+    other = await started(node, await node.ok(CreateTeamRun(team_id=TeamRef(s.team.id))))
     (there,) = [
         each.member_run for each in (await node.ok(ShowTeamRun(team_run_id=other.id))).members if each.name == "bob"
     ]
@@ -236,6 +238,16 @@ async def test_session_open_team_run_not_open(node: InProcessNode) -> None:
     await node.ok(CompleteTeamRun(team_run_id=s.run.id, expected_version=s.run.version))
     refusal = await declined(s, open_(s.bob.place, s.sup_gen))
     assert (refusal.code, refusal.about) == (Code.TEAM_RUN_NOT_OPEN, f"team-run/{s.run.id}")
+
+
+@pytest.mark.parametrize("supersede", [False, True])
+async def test_a_run_that_drains_opens_no_session(node: InProcessNode, *, supersede: bool) -> None:
+    """Its members are being ended: what a supervisor had begun before would come after who listed them."""
+    s = await stage(node) if supersede else await without_bobs(node)
+    run = await drained(node, s.run)
+    refusal = await declined(s, open_(s.bob.place, s.sup_gen, supersede=supersede))
+    assert (refusal.code, refusal.about) == (Code.TEAM_RUN_NOT_OPEN, f"team-run/{run.id}")
+    assert refusal.lifted_by.endswith(f"firm team-run resume {run.id} --expected-version {run.version}")
 
 
 async def test_session_report_ok(node: InProcessNode) -> None:

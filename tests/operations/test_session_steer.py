@@ -87,6 +87,13 @@ async def test_session_steer_steer_unsupported(
     assert (await node.refused(steer(s))).code is Code.STEER_UNSUPPORTED
 
 
+async def test_a_steer_is_for_the_program_that_runs(node: InProcessNode) -> None:
+    """Its member may have been given another profile since; that is for the next session."""
+    s = await turning(node)
+    node.execute("UPDATE agents SET profile = 'command' WHERE id = ?", s.bob.agent.id)
+    assert (await node.ok(steer(s))).kind is EffectKind.STEER
+
+
 async def test_session_steer_effect_unsettled(node: InProcessNode) -> None:
     s = await turning(node)
     made = await node.ok(steer(s))

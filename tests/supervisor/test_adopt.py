@@ -8,19 +8,22 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import attrs
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from client.protocol.board import ListDue, Seat
 from client.protocol.effect import Certainty, CloseSession, PrepareEffect, RuntimeEffect
 from client.protocol.event import ListEvents
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code
 from client.protocol.session import AgentSession, Liveness, OpenSession, SessionState, ShowSession
-from client.protocol.team_run import TakeTeamRun
+from client.protocol.team_run import ShowTeamRun, TakeTeamRun
 from providers.port import Handle, Launch, Stopped, Unreachable
 from providers.process import Process
 from supervisor import desk
+from supervisor.means import cleared
 from tests.support.runtime import Runtime, runtime
 from tests.support.terminals import STRAY, until, written
 
@@ -44,6 +47,32 @@ async def in_state(world: Runtime, session: AgentSession, *states: SessionState)
     found = await until(look)
     assert found is not None
     return found
+
+
+async def test_nothing_is_begun_to_end_what_a_former_launch_left(world: Runtime) -> None:
+    """Where its run is being ended the terminals may be closed by then: nobody would close them once more."""
+    asked: list[str] = []
+
+    async def ready() -> None:
+        await trio.lowlevel.checkpoint()
+        asked.append("ready")
+
+    world.means = attrs.evolve(world.means, ready=ready)
+    world.supervise()
+    session = await world.live()
+    (launch,) = await world.effects()
+    (seat,) = [each for each in await seats(world) if each.launch is not None]
+    await world.node.ok(CloseSession(session_id=session.id))
+    await world.settled(2)
+    asked.clear()
+    assert await cleared(world.means, seat)
+    assert (seat.launch, asked) == (launch, [])
+
+
+async def seats(world: Runtime) -> list[Seat]:
+    run = (await world.node.ok(ShowTeamRun(team_run_id=world.run.id))).run
+    due = ListDue(team_run_id=run.id, sup_gen=run.sup_gen)
+    return (await world.node.ok(due, plane=Plane.SUPERVISOR, actor=run.id)).seats
 
 
 async def orphaned(world: Runtime) -> AgentSession:

@@ -21,14 +21,13 @@ QUEUED = attrs.evolve(NOTHING, queued=True)
 
 
 def member(name: str, waking: Waking | None, *, state: SessionState = SessionState.IDLE, streak: int = 0) -> Seat:
-    session = attrs.evolve(SESSION, id=SessionId(name), state=state, streak=streak)
+    session = attrs.evolve(SESSION, id=SessionId(name), profile="composer", state=state, streak=streak)
     return attrs.evolve(
         SEAT,
         member_run_id=MemberRunId(name),
         session=session,
         launch=attrs.evolve(LAUNCH, session_id=session.id),
         waking=waking,
-        profile="composer",
     )
 
 
@@ -113,7 +112,8 @@ def test_a_cycle_that_goes_on_is_watched_whatever_its_provider_gives() -> None:
 def test_a_cycle_is_watched_to_the_end_of_a_turn_after_the_one_before_its_text() -> None:
     hooked = attrs.evolve(PROFILES["composer"], name="hooked", hooks=HOOKS)
     cycle = attrs.evolve(DELIVER, after_turn=7, wake=Wake.DELIVERY)
-    seat = attrs.evolve(member("a", None, state=SessionState.ACTIVE), profile="hooked", cycle=cycle)
+    active = attrs.evolve(SESSION, profile="hooked", state=SessionState.ACTIVE)
+    seat = attrs.evolve(SEAT, session=active, launch=LAUNCH, cycle=cycle)
     seen = DueList(items=[], seats=[seat], controls=[], sup_gen=SupGen(1), seq=1)
     (found,) = decide(seen, profiles={"hooked": hooked}, busy={f"place {seat.member_run_id}"}, failures={})
     assert isinstance(found, Watch)

@@ -28,7 +28,7 @@ from client.protocol.ids import (
 from client.protocol.session import AgentSession, Driver, Liveness, SessionState
 from providers.port import Typing
 from providers.profiles import Profile
-from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Control, Open, decide
+from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Control, Open, Watch, decide
 
 NOW = UnixMs(1)
 RUN, PLACE = TeamRunId("run"), MemberRunId("place")
@@ -122,6 +122,20 @@ def decided(
 ) -> list[Action]:
     seen = DueList(items=list(items), seats=list(seats), controls=list(controls), sup_gen=SupGen(1), seq=1)
     return decide(seen, profiles=PROFILES, busy=busy, failures=failures or {})
+
+
+def test_what_is_typed_is_as_the_program_of_the_session_likes_it() -> None:
+    """Its member may have been given another profile since; that is for the next session."""
+    session = attrs.evolve(SESSION, profile="composer", state=S.ACTIVE)
+    seat = attrs.evolve(at(session, LAUNCH), profile="command")
+    told = attrs.evolve(DELIVER, session_id=session.id)
+    found = decided(seat, controls=[told])
+    assert Control(told, LAUNCH, TYPING) in found
+    assert Watch(session, LAUNCH, TYPING, after_turn=session.turn_ended) in found
+    other = attrs.evolve(session, profile="command")
+    found = decided(attrs.evolve(at(other, LAUNCH), profile="composer"), controls=[told])
+    assert Control(told, LAUNCH, None) in found
+    assert not any(isinstance(each, Watch) for each in found)
 
 
 def at(session: AgentSession | None, launch: RuntimeEffect | None = None, *, takes_sessions: bool = True) -> Seat:

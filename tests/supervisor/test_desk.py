@@ -14,6 +14,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from client.protocol.board import Seat
 from client.protocol.effect import Certainty, CloseSession, EffectKind, EffectState, InterruptSession
 from client.protocol.event import ListEvents
 from client.protocol.refusals import Code, Refusal
@@ -201,6 +202,33 @@ async def test_a_run_that_is_to_complete_ends_its_processes_and_is_completed(wor
 
 async def now(world: Runtime) -> TeamRun:
     return (await world.node.ok(ShowTeamRun(team_run_id=world.run.id))).run
+
+
+async def test_what_is_being_started_when_a_run_is_drained_is_started_no_more(
+    world: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A workspace may take long to be made; whoever ends the members meanwhile sees no session, and none comes."""
+    begun, made = trio.Event(), trio.Event()
+
+    async def slow(_: Seat) -> Path | Refusal:
+        begun.set()
+        await made.wait()
+        return world.folder
+
+    world.means = attrs.evolve(world.means, folder=slow)
+    world.supervise()
+    await begun.wait()
+    await world.node.ok(DrainTeamRun(team_run_id=world.run.id, expected_version=(await now(world)).version))
+
+    async def decided() -> bool:
+        await trio.lowlevel.checkpoint()
+        return "refused OpenSession: TEAM_RUN_NOT_OPEN" in caplog.text or world.session() is not None
+
+    with caplog.at_level(logging.INFO):
+        made.set()
+        await until(decided)
+    assert world.session() is None
+    assert await world.effects() == []
 
 
 @pytest.mark.parametrize("how", ["drained", "closed"])

@@ -16,8 +16,10 @@ from client.protocol.session import AgentSession, Driver, Ending, Failure, Sessi
 from providers.records import Reading
 from supervisor.decide import Adopt, Control, Degrade, Tell, Watch
 from supervisor.wake import LONG_IDLE_MS, MOST_EMPTY, Rest, ending, look_again, recorded, wake
-from tests.supervisor.test_decide import COLD, DELIVER, LAUNCH, SEAT, SESSION, STOP, TYPING, at, decided
+from tests.supervisor.test_decide import COLD, DELIVER, LAUNCH, SEAT, STOP, TYPING, at, decided
+from tests.supervisor.test_decide import SESSION as COMMAND
 
+SESSION = attrs.evolve(COMMAND, profile="composer")
 NOTHING = Waking(queued=False, asked=0, told=0, doing=False, changed=False, claimable=False, idle_ms=0)
 EVERYTHING = Waking(
     queued=True,
@@ -85,7 +87,7 @@ def test_informational_mail_alone_wakes_nobody_before_its_time() -> None:
 
 
 def seat(facts: Waking | None, of: AgentSession = SESSION) -> Seat:
-    return attrs.evolve(SEAT, session=of, launch=LAUNCH, waking=facts, profile="composer")
+    return attrs.evolve(SEAT, session=of, launch=LAUNCH, waking=facts)
 
 
 def test_a_supervisor_looks_again_when_somebody_has_been_idle_for_long() -> None:
@@ -157,7 +159,7 @@ def test_a_cycle_is_watched_while_it_is_under_way() -> None:
     active = attrs.evolve(SESSION, state=SessionState.ACTIVE)
     told = seat(None, active)
     assert decided(told, busy={followed(told)}) == [Watch(active, LAUNCH, TYPING)]
-    assert decided(attrs.evolve(told, profile="command"), busy={followed(told)}) == []
+    assert decided(attrs.evolve(told, session=attrs.evolve(active, profile="command")), busy={followed(told)}) == []
     own = attrs.evolve(active, driver=Driver.USER_DRIVEN)
     assert decided(seat(None, own), busy={followed(told)}) == []
     assert decided(told, controls=[STOP], busy={followed(told)}) == [Control(STOP, LAUNCH, TYPING)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Generator
 from typing import Any
@@ -25,8 +24,6 @@ from client.protocol.session import (
 )
 from client.protocol.team_run import DrainTeamRun, MemberRun, ShowTeamRun, StartTeamRun, TeamRun
 from daemon.inside import Inside
-from daemon.operations.session import ProcessFacts
-from providers.process import boot_id, start_ticks_of
 from tests.support import refusals
 from tests.support.node import InProcessNode
 from tests.support.run import Stage
@@ -154,13 +151,6 @@ class Shown:
         assert isinstance(outcome, Refusal), outcome
         assert self.node.rows() == before
         return outcome
-
-
-def this_process() -> ProcessFacts:
-    """The process of the test itself."""
-    ticks = start_ticks_of(os.getpid())
-    assert ticks is not None
-    return ProcessFacts(os.getpid(), ticks, boot_id())
 
 
 async def run_now(node: InProcessNode, run: TeamRun) -> TeamRun:
