@@ -16,7 +16,7 @@ from client.protocol.refusals import Code
 from client.protocol.session import SessionCause
 from client.protocol.team_run import CompleteTeamRun, CreateTeamRun, PurgeTeamRun, TeamRun
 from client.protocol.work import Work
-from client.protocol.work_asks import RetargetWork
+from client.protocol.work_asks import CreateWork, RetargetWork
 from providers import profiles
 from providers.port import Typing
 from providers.profiles import Profile
@@ -146,7 +146,8 @@ async def test_a_text_that_was_typed_at_a_terminal_goes_with_a_purge(
 async def test_a_work_that_came_from_another_run_is_purged_with_the_run_it_is_in(node: InProcessNode) -> None:
     """The run that it left keeps what it says, and the run that it is in takes its whole past along."""
     s = await stage(node)
-    work = await s.work(context=SECRET)
+    ask = CreateWork(team_run_id=s.run.id, title="build it", completion_criteria="it works", context=SECRET)
+    work = await node.ok(ask, key="made")
     other = await works.second_run(s)
     moved = RetargetWork(work_id=work.id, expected_version=work.version, successor_team_run_id=TeamRunId(other.id))
     await works.ann(s).ok(moved)
