@@ -161,3 +161,18 @@ def test_a_purge_whose_daemon_is_killed_is_done_whole_or_not_at_all(over: Over, 
     assert (asking.returncode, over.left()) == (0, [])
     events = shell.answer("event", "list", "--stream", f"team-run/{over.run['id']}")["items"]
     assert [each["kind"] for each in events].count("purged") == 1
+
+
+def test_a_work_that_came_from_another_run_is_exported_with_all_of_its_past(over: Over) -> None:
+    shell = over.shell
+    runs = [shell.answer("team-run", "create", "core")["id"] for _ in range(2)]
+    wanted = ("--title", "write", "--completion-criteria", "it writes", "--context", SAID)
+    work = shell.answer("work", "create", "--team-run-id", runs[0], *wanted)
+    moved = ("--expected-version", "1", "--successor-team-run-id", runs[1])
+    shell.firm("work", "retarget", "--work-id", work["id"], *moved)
+    shell.firm("team-run", "cancel", runs[1], "--expected-version", "1", "--reason", "no use")
+    shell.firm("node", "purge", "--run", runs[1], "--to", "other.json")
+    exported = json.loads((shell.cwd / "other.json").read_text("utf-8"))
+    past = [each for each in exported["events"] if each["stream"] == f"work/{work['id']}"]
+    assert [each["version"] for each in past] == [1, 2, 3]
+    assert past[0]["body"]["context"] == SAID
