@@ -42,7 +42,13 @@ def remove(own: Path, digests: Collection[str]) -> None:
 
 
 def end(logs: Path, digest: str) -> bytes | None:
-    """The last bytes of the log of that digest, whichever node keeps it; None where it is not here, or is another."""
+    """The last bytes of ``whole``."""
+    found = whole(logs, digest)
+    return None if found is None else found[-_SHOWN:]
+
+
+def whole(logs: Path, digest: str) -> bytes | None:
+    """The log of that digest, whichever node keeps it; None where it is not here, or is another."""
     if not digest.isalnum():  # it comes from a record, and may be no name of a file at all
         return None
     # Directly in there: from before each node had a folder of its own.
@@ -52,5 +58,5 @@ def end(logs: Path, digest: str) -> bytes | None:
         except OSError:
             continue
         if hashlib.sha256(found).hexdigest() == digest:
-            return found[-_SHOWN:]
+            return found
     return None

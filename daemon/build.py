@@ -12,7 +12,6 @@ VERSION = metadata.version("firm-node")
 NOT_BUILT = [
     "profiles shipped for agents with a model: write your own, or they join by firm session bind",
     "firm doctor and firm top",
-    "firm node purge: what a run said and did stays in the database when it is over",
     "Role Fabric: plans, reducer, certification",
     "staged workspaces: a member has a worktree of its own or the project's folder",
     "ownership lanes and confinement: a ceiling is recorded in each session, and no process is held to it",

@@ -130,12 +130,12 @@ def forget(tx: Tx, receipt_id: ReceiptId, name: str) -> None:
 _LOGS = sql("""
     SELECT DISTINCT k.log_digest FROM check_results k
     JOIN receipts r ON r.id = k.receipt_id JOIN works w ON w.id = r.work_id JOIN team_runs t ON t.id = w.team_run_id
-    WHERE t.ended_at IS NULL OR t.ended_at > :since
+    WHERE t.purged_at IS NULL AND (t.ended_at IS NULL OR t.ended_at > :since)
 """)
 
 
 def logs(tx: Tx, *, since: int) -> set[str]:
-    """The logs that results name, of every run that goes on or ended after ``since``."""
+    """The logs that results name, of every run that goes on or ended after ``since`` and was not purged."""
     return {row[0] for row in tx.rows(_LOGS, since=since)}
 
 

@@ -58,6 +58,7 @@ def connect(path: Path, *, readonly: bool = False, vfs: str | None = None) -> ap
     connection.execute("PRAGMA foreign_keys = ON")
     if not readonly:
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA secure_delete = ON")  # what is removed is overwritten; see decision 20
         connection.execute("PRAGMA synchronous = FULL")  # NORMAL survives kill -9 and forgets on power loss
     return connection
 

@@ -32,6 +32,14 @@ def proposed_to(tx: Tx, team_id: TeamId) -> list[WorkDelegation]:
     return DELEGATIONS.many(tx, _PROPOSED, team_id=team_id)
 
 
+_PROPOSED_BY = DELEGATIONS.select("WHERE team_run_id = :run_id AND state = 'proposed' ORDER BY n LIMIT 1")
+
+
+def proposed_by(tx: Tx, run_id: TeamRunId) -> list[WorkDelegation]:
+    """The first of what a run asked of others that nobody has decided; none where all is decided."""
+    return DELEGATIONS.many(tx, _PROPOSED_BY, run_id=run_id)
+
+
 _DECLINED = DELEGATIONS.select("WHERE team_run_id = :run_id AND state = 'declined' ORDER BY n DESC LIMIT 100")
 
 

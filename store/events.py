@@ -6,7 +6,7 @@ from typing import Any
 
 from client.protocol.codec import unpackb
 from client.protocol.event import Event
-from client.protocol.ids import UnixMs
+from client.protocol.ids import TeamRunId, UnixMs
 from store.sql import sql
 from store.tx import Tx, Unreadable
 
@@ -49,6 +49,14 @@ _LAST = sql("SELECT coalesce(max(version), 0) FROM events WHERE stream = :stream
 def last_version(tx: Tx, stream: str) -> int:
     """The version of the last event of a stream, 0 before the first."""
     return int(tx.value(_LAST, stream=stream))
+
+
+_LAST_OF_RUN = sql("SELECT coalesce(max(seq), 0) FROM events WHERE run = :run_id")
+
+
+def last_of_run(tx: Tx, run_id: TeamRunId) -> int:
+    """The sequence number of the last event of a run."""
+    return int(tx.value(_LAST_OF_RUN, run_id=run_id))
 
 
 def _event(row: tuple[Any, ...]) -> Event:

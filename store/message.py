@@ -37,6 +37,14 @@ def load(tx: Tx, message_id: MessageId) -> Message | None:
     return rows.decode(Message, "messages", found) if found else None
 
 
+_SAID = sql(f"SELECT {_COLUMNS} FROM messages WHERE team_run_id = :run_id ORDER BY n")  # noqa: S608
+
+
+def of_run(tx: Tx, run_id: TeamRunId) -> list[Message]:
+    """All of them, or ``Unreadable``."""
+    return [rows.decode(Message, "messages", row) for row in tx.rows(_SAID, run_id=run_id)]
+
+
 _ANSWER = sql("SELECT id FROM messages WHERE causation_id = :message_id AND kind = 'interaction_response'")
 
 

@@ -43,6 +43,10 @@ BY_HAND = {
         "restore",
         "Put a backup in the place of the database; the daemon must be stopped.",
     ),
+    ("node", "purge"): (
+        "purge",
+        "Export what was said in a run that is over to a file, then remove it from the database.",
+    ),
     ("event", "watch"): ("watch", "Follow events as they are committed."),
     ("work", "graph"): ("graph", "Draw the Works of a run and what they need of each other."),
     ("work", "submit"): (

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "d1d42a590fd5442d"
+DIGEST = "a1032167ca5ce310"

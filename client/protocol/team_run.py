@@ -18,7 +18,7 @@ from client.protocol.ids import (
     TeamRunId,
     UnixMs,
 )
-from client.protocol.operation import HOST_OR_OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
+from client.protocol.operation import HOST_OR_OPERATOR, OPERATOR, READERS, SUPERVISOR, Effect, Operation, Request
 from client.protocol.refusals import Code
 from client.protocol.shape import ID, LABEL, LINE, PAGE, TEXT, VERSION, Bounds
 
@@ -44,7 +44,8 @@ class TeamRunState(enum.StrEnum):
 class TeamRun:
     """``recovery`` is a condition beside the state: why the run needs somebody, empty when it does not. A run that is
     ``completing`` was told to: its supervisor does it, once every Work is closed and its sessions have ended. At most
-    ``cycles`` of its members are in a cycle at once; the others wait for one of them to end.
+    ``cycles`` of its members are in a cycle at once; the others wait for one of them to end. What was said in a run
+    that was ``purged_at`` some moment is not in the database any more.
     """
 
     id: TeamRunId
@@ -60,6 +61,7 @@ class TeamRun:
     ended_at: UnixMs | None
     completing: bool = False
     cycles: int = CYCLES
+    purged_at: UnixMs | None = None
 
 
 class Coordination(enum.StrEnum):
@@ -191,6 +193,18 @@ class CancelTeamRun(Request[TeamRun]):
 
 
 @attrs.frozen(kw_only=True)
+class PurgeTeamRun(Request[TeamRun]):
+    """Remove what was said in a run that is over. Ids, versions, times, titles, digests and receipts stay.
+
+    ``firm node purge`` exports it first.
+    """
+
+    team_run_id: Annotated[TeamRunId, "the run", ID]
+    expected_version: Annotated[int, "version last read", VERSION]
+    exported_seq: Annotated[int, "the last sequence number of its events that was exported", VERSION]
+
+
+@attrs.frozen(kw_only=True)
 class TakeTeamRun(Request[TeamRun]):
     """Become the supervisor of a run: the next supervisor generation begins, the former one is fenced."""
 
@@ -316,6 +330,7 @@ OPERATIONS = (
         effect=Effect.READ,
         refuses=(*_FIND, Code.CURSOR_INVALID, Code.NAME_AMBIGUOUS),
     ),
+    Operation("team-run.purge", PurgeTeamRun, planes=OPERATOR, effect=_W, refuses=_MOVE),
     Operation(
         "team-run.renew",
         RenewTeamRun,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection
 
+from client.protocol.delegation import WorkDelegation
 from client.protocol.refusals import Code, Refusal
 from client.protocol.team_run import Coordination, MemberRun, TeamRun, TeamRunState
 from daemon.kernel.machine import Lifecycle
@@ -92,6 +93,23 @@ def finishes(run: TeamRun, *, unclosed: bool, driven: Collection[MemberRun]) -> 
     """
     asked = all(place.coordination is not Coordination.ACTIVE for place in driven)
     return run.completing and not unclosed and not (driven and asked)
+
+
+def purges(run: TeamRun, proposed: Collection[WorkDelegation]) -> Refusal | None:
+    """Why what was said in this run is not removed now, or None. ``proposed`` are its delegations that somebody may
+    still accept, for which their words are needed.
+    """
+    about = f"team-run/{run.id}"
+    if run.state not in _OVER:
+        verb = "cancel" if run.state is TeamRunState.PLANNED else "complete"
+        lifted_by = f"it is {run.state.value}; end it first: firm team-run {verb} {run.id}"
+        lifted_by += f" --expected-version {run.version}" + (" --reason WHY" if verb == "cancel" else "")
+        return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=lifted_by)
+    for each in proposed:
+        lifted_by = f"its delegation is still proposed; its Host ends that: firm delegation withdraw {each.id}"
+        lifted_by += f" --expected-version {each.version}"
+        return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=lifted_by)
+    return None
 
 
 def _not_open(run: TeamRun, wanted: str) -> Refusal:

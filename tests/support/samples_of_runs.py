@@ -57,6 +57,7 @@ from client.protocol.team_run import (
     DrainTeamRun,
     FinishTeamRun,
     ListTeamRuns,
+    PurgeTeamRun,
     RenewTeamRun,
     ReopenMemberRun,
     ResumeTeamRun,
@@ -261,6 +262,12 @@ async def _complete(s: Stage) -> Asked:
     return ann(s), CompleteTeamRun(team_run_id=run.id, expected_version=run.version)
 
 
+async def _purge(s: Stage) -> Asked:
+    who, cancel = await _cancel(s)
+    over: Any = await who.ok(cancel)
+    return operator(s), PurgeTeamRun(team_run_id=over.id, expected_version=over.version, exported_seq=1_000_000)
+
+
 async def _finish(s: Stage) -> Asked:
     await ann(s).ok(CompleteTeamRun(team_run_id=_run(s), expected_version=s.run.version))
     return supervisor(s), FinishTeamRun(team_run_id=_run(s), sup_gen=s.sup_gen)
@@ -351,6 +358,7 @@ ON_STAGE: Mapping[str, OnStage] = {
     "team-run.due": _by(supervisor, lambda s: ListDue(team_run_id=_run(s), sup_gen=s.sup_gen)),
     "team-run.finish": _finish,
     "team-run.list": _by(operator, lambda _: ListTeamRuns()),
+    "team-run.purge": _purge,
     "team-run.renew": _by(supervisor, lambda s: RenewTeamRun(team_run_id=_run(s), sup_gen=s.sup_gen, lease_ms=1000)),
     "team-run.resume": _resume,
     "team-run.show": _by(operator, lambda s: ShowTeamRun(team_run_id=_run(s))),

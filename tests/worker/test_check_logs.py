@@ -46,3 +46,12 @@ def test_a_log_is_found_whichever_node_keeps_it(tmp_path: Path) -> None:
 def test_they_lie_in_the_data_folder_of_the_user(tmp_path: Path) -> None:
     assert check_logs.folder({"XDG_DATA_HOME": str(tmp_path)}) == tmp_path / "firm" / "logs" / "checks"
     assert check_logs.folder({"XDG_DATA_HOME": "relative"}).is_relative_to(Path.home())
+
+
+def test_a_log_can_be_had_whole_while_what_is_shown_is_its_end(tmp_path: Path) -> None:
+    written = tmp_path / "written"
+    written.write_bytes(b"begin " + b"x" * 5000)
+    digest = check_logs.keep(written, tmp_path / "own")
+    assert check_logs.whole(tmp_path, digest) == b"begin " + b"x" * 5000
+    assert check_logs.end(tmp_path, digest) == b"x" * 2000
+    assert check_logs.whole(tmp_path, "0" * 64) is None

@@ -87,6 +87,16 @@ VERBS = {
             ('cursor', '--cursor', 'str', False, '', None, False, '', 'continue after an earlier page'),
         ),
     ),
+    'purge': (
+        'team-run.purge',
+        'write',
+        'Remove what was said in a run that is over. Ids, versions, times, titles, digests and receipts stay.',
+        (
+            ('team_run_id', '--team-run-id', 'str', True, None, None, False, '', 'the run'),
+            ('expected_version', '--expected-version', 'int', True, None, None, False, '', 'version last read'),
+            ('exported_seq', '--exported-seq', 'int', True, None, None, False, '', 'the last sequence number of its events that was exported'),
+        ),
+    ),
     'renew': (
         'team-run.renew',
         'live',
