@@ -138,7 +138,7 @@ class Desk:
 
     async def _launch(self, seat: Seat, session: AgentSession, effect: RuntimeEffect) -> None:
         self.means.crash(Boundary.LAUNCH_PREPARED)
-        if wrong := await give(self.means, seat, effect):
+        if wrong := await give(self.means, session, effect):
             await self.settle(effect, Certainty.NOT_APPLIED, wrong)
             self._failed(seat)
             return

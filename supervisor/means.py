@@ -59,11 +59,14 @@ async def goes_on(means: Means, seat: Seat, session: AgentSession, folder: Path 
     return transcripts.missing(session, seat.agent_name, path) if needed and not there else there
 
 
-async def give(means: Means, seat: Seat, effect: RuntimeEffect) -> str:
+async def give(means: Means, session: AgentSession, effect: RuntimeEffect) -> str:
     """Put the files of its profile into the session's own folder; why they are not there."""
+    profile = means.profiles.get(session.profile)
+    if profile is None:  # it was there when the session was opened
+        return f"there is no profile {session.profile!r}"
     place = Place(effect.cwd, str(means.folders.of(effect.session_id)))
     try:
-        await means.folders.give(effect.session_id, place.files(means.profiles[seat.profile]))
+        await means.folders.give(effect.session_id, place.files(profile))
     except OSError as error:
         return f"files of its profile cannot be written: {error}"
     return ""

@@ -16,6 +16,8 @@ from client.cli.index import DIGEST
 #: Seconds in which a daemon that went away is looked for again: it may be starting anew.
 _AWAY = 30.0
 _GOING_ON = ("planned", "running", "draining")
+#: The verb by which a run in this state goes on.
+GOES_ON_BY = {"planned": "start", "draining": "resume"}
 
 
 IN_RUN: Field = (

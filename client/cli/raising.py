@@ -12,7 +12,7 @@ from typing import Any
 
 from client.cli import differing
 from client.cli.arguments import Usage, listing
-from client.cli.crew import Asked, Node, Refused, make, same_key, settle
+from client.cli.crew import GOES_ON_BY, Asked, Node, Refused, make, same_key, settle
 from client.cli.members_of import Members
 from client.cli.works_of import Works
 from client.team_file import APART, ME, TeamFile
@@ -192,7 +192,7 @@ class Raising:
             return None
         if run["completing"] and run["state"] == "running" and not self.file.ends:
             return "drain"
-        return {"planned": "start", "draining": "resume"}.get(run["state"])
+        return GOES_ON_BY.get(run["state"])
 
 
 def _ends(run: Any) -> bool:

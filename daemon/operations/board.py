@@ -17,6 +17,7 @@ from client.protocol.board import (
     ShowBoard,
     ShowSummary,
     Summary,
+    Waking,
 )
 from client.protocol.effect import Wake
 from client.protocol.ids import UnixMs, WorkId
@@ -32,6 +33,7 @@ from daemon.kernel.team_run import fenced, goes_on
 from daemon.kernel.turn import in_turn
 from daemon.operations import actor, attention, delivery
 from daemon.operations.team_run import to_finish
+from providers import profiles
 from store import board as facts
 from store import effect as effects
 from store import session as sessions
@@ -72,6 +74,11 @@ def _board(tx: Tx, call: Call, run: TeamRun) -> Board:
     return Board(run=run, counts=counted, works=_works(tx, run), members=members, attention=found)
 
 
+def _waking(tx: Tx, call: Call, run: TeamRun, of: AgentSession) -> Waking | None:
+    """By the program that runs: another profile of its member is for the next session."""
+    return delivery.waking(tx, call, run, of) if profiles.takes_text(of.profile) else None
+
+
 def _turn(tx: Tx, call: Call, run: TeamRun, of: AgentSession, *, full: bool) -> dict[str, Any]:
     """Whether a turn goes on in a session, what its provider gives it, and what it waits for before it is told more.
     While the run is ``full`` nobody else begins a cycle.
@@ -81,7 +88,7 @@ def _turn(tx: Tx, call: Call, run: TeamRun, of: AgentSession, *, full: bool) -> 
         waits = f"for its provider, which is {of.capacity.value}"
     elif of.state is SessionState.IDLE and in_turn(of):
         waits = "for the end of a turn that we did not begin"
-    elif full and (facts_of := delivery.waking(tx, call, run, of)) and isinstance(wake(of, facts_of), Wake):
+    elif full and (facts_of := _waking(tx, call, run, of)) and isinstance(wake(of, facts_of), Wake):
         waits = f"for one of {run.cycles} cycles to end"
     return {
         "activity": of.activity,
@@ -159,7 +166,7 @@ def _seat(tx: Tx, call: Call, run: TeamRun, row: tuple[Any, ...]) -> Seat:
         takes_sessions=bool(takes) and run.state is TeamRunState.RUNNING,
         session=session,
         launch=effects.launch_of(tx, session.id) if session else None,
-        waking=delivery.waking(tx, call, run, session) if session else None,
+        waking=_waking(tx, call, run, session) if session else None,
         cycle=effects.cycle_of(tx, session.id) if session else None,
         unavailable_ms=unavailable_ms(session, call.now) if session else 0,
     )

@@ -91,8 +91,8 @@ def _unblocking(tx: Tx, of: AgentSession) -> Work | None:
 
 
 def waking(tx: Tx, call: Call, run: TeamRun, of: AgentSession) -> Waking | None:
-    """What could be told now, or None while nothing can be; to a program that takes no text nothing ever is."""
-    if not profiles.takes_text(of.profile) or tellable(of) is not None or effects.unsettled(tx, of.id):
+    """What could be told now, or None while nothing can be."""
+    if tellable(of) is not None or effects.unsettled(tx, of.id):
         return None
     held, intents = _held(tx, of), messages.intents(tx, [each.message_id for each in _mail(tx, run, of)])
     free = held is None and not attempts.live_of_session(tx, of.id) and takes_claims(run) is None

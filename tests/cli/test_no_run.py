@@ -58,3 +58,20 @@ def test_with_several_runs_they_are_named_and_a_member_is_found_in_its_own(shell
         assert shell.firm("reopen", member) == f"{member} takes part again; its process is started.\n"
         done = shell.tries("reopen", member)
         assert f"'{member}' has no closed place in run {place['team_run_id']}" in done.err
+
+
+def test_reopen_says_what_a_process_waits_for_where_the_run_drains(shell: Shell) -> None:
+    (shell.cwd / "team.toml").write_text(ONE_MEMBER.replace("TEAM", "core").replace("MEMBER", "bob"))
+    shell.firm("up", "--detach")
+    (run,) = shell.answer("team-run", "list")["items"]
+    drained = shell.answer("team-run", "drain", run["id"], "--expected-version", str(run["version"]))
+    (place,) = [
+        each["member_run"] for each in shell.answer("team-run", "show", run["id"])["members"] if each["name"] == "bob"
+    ]
+    shell.firm("member-run", "close", place["id"], "--expected-version", str(place["version"]))
+    resume = f"firm team-run resume {run['id']} --expected-version"
+    said = shell.firm("reopen", "bob")
+    assert said.startswith(
+        f"bob takes part again; its process is started once the run, which is draining, goes on: {resume} "
+    )
+    assert int(said.split()[-1]) >= drained["version"]

@@ -23,7 +23,7 @@ from client.protocol.team_run import ShowTeamRun, TakeTeamRun
 from providers.port import Handle, Launch, Stopped, Unreachable
 from providers.process import Process
 from supervisor import desk
-from supervisor.means import cleared
+from supervisor.means import cleared, give
 from tests.support.runtime import Runtime, runtime
 from tests.support.terminals import STRAY, until, written
 
@@ -67,6 +67,16 @@ async def test_nothing_is_begun_to_end_what_a_former_launch_left(world: Runtime)
     asked.clear()
     assert await cleared(world.means, seat)
     assert (seat.launch, asked) == (launch, [])
+
+
+async def test_a_launch_whose_profile_is_gone_comes_to_nothing_and_says_so(world: Runtime) -> None:
+    """Its member may have another by now; the door would tell the process to become what its session is of."""
+    world.supervise()
+    session = await world.live()
+    (launch,) = await world.effects()
+    assert await give(world.means, session, launch) == ""
+    world.programs["other"] = world.programs.pop("command")
+    assert await give(world.means, session, launch) == "there is no profile 'command'"
 
 
 async def seats(world: Runtime) -> list[Seat]:
