@@ -266,10 +266,10 @@ def under_way(tx: Tx, run_id: TeamRunId) -> int:
 
 
 _UNTOLD = sql("""
-    SELECT e.id, e.version, e.state, s.id, a.name, e.readback, e.updated_at
+    SELECT e.id, e.version, e.kind, e.state, s.id, a.name, e.readback, e.updated_at
     FROM sessions s JOIN agents a ON a.id = s.agent_member_id
     JOIN effects e ON e.n IN (SELECT max(t.n) FROM effects t
-                              WHERE t.session_id = s.id AND t.kind IN ('deliver', 'steer') GROUP BY t.kind)
+                              WHERE t.session_id = s.id AND t.kind IN ('deliver', 'steer', 'interrupt') GROUP BY t.kind)
     WHERE s.team_run_id = :run_id AND s.state <> 'closed' AND (e.state = 'recovery_required'
         OR e.kind = 'deliver' AND e.state = 'settled' AND e.certainty = 'not_applied' AND s.state = 'idle')
     ORDER BY e.n LIMIT 100
@@ -277,8 +277,8 @@ _UNTOLD = sql("""
 
 
 def untold(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
-    """effect, version, state, session, who, what was read back, since: texts that were held, or of which nobody knows
-    whether they were taken.
+    """effect, version, kind, state, session, who, what was read back, since: texts that were held, and texts and
+    interrupts of which nobody knows whether they were taken.
     """
     return tx.rows(_UNTOLD, run_id=run_id)
 

@@ -117,6 +117,7 @@ class AttentionKind(enum.StrEnum):
     HELD = "delivery_held"
     UNSUBMITTED = "delivery_unsubmitted"
     NOT_ENDED = "member_not_ended"
+    UNINTERRUPTED = "interrupt_unread"
     CAPACITY = "capacity_unavailable"
     DELEGATION = "delegation"
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from client.protocol.board import AcknowledgeAttention, Attention, AttentionList, ListAttention
+from client.protocol.effect import EffectKind
 from client.protocol.ids import MembershipId, UnixMs, WorkId
 from client.protocol.membership import MembershipRole
 from client.protocol.operation import Plane
@@ -163,8 +164,9 @@ def _terminals(tx: Tx, run: TeamRun) -> list[Attention]:
         _item("degraded", since=since, session=session, name=shlex.quote(name), streak=streak)
         for session, name, streak, since in facts.degraded(tx, run.id)
     ]
-    for effect, version, state, session, name, readback, since in facts.untold(tx, run.id):
-        sort = "held" if state == "settled" else "unsubmitted"
+    for effect, version, kind, state, session, name, readback, since in facts.untold(tx, run.id):
+        unknown = "uninterrupted" if kind == EffectKind.INTERRUPT else "unsubmitted"
+        sort = "held" if state == "settled" else unknown
         about = {"effect": effect, "version": version, "session": session, "name": shlex.quote(name)}
         found.append(_item(sort, since=since, readback=readback, **about))
     return found

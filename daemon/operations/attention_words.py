@@ -143,6 +143,14 @@ SAID = {
         "look: firm logs {name}; then say what you found: firm effect resolve {effect} --expected-version {version} "
         "--finding confirm_applied --reason TEXT, or with confirm_not_applied, after which it can be ended again",
     ),
+    "uninterrupted": Words(
+        AttentionKind.UNINTERRUPTED,
+        "uninterrupted/{effect}",
+        "effect/{effect}",
+        "whether {name} was interrupted is not known: {readback}",
+        "look: firm logs {name}; then say what you found: firm effect resolve {effect} --expected-version {version} "
+        "--finding confirm_applied --reason TEXT, or with confirm_not_applied; until then it is told nothing",
+    ),
     "mail": Words(
         AttentionKind.MAIL,
         "mail/{delivery}",

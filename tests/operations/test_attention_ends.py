@@ -13,9 +13,12 @@ from tests.support.run import Stage, stage
 from tests.support.supervised import supervised
 
 
+async def attention(s: Stage) -> list[Attention]:
+    return (await s.node.ok(ListAttention(team_run_id=s.run.id))).items
+
+
 async def items(s: Stage) -> list[Attention]:
-    found = (await s.node.ok(ListAttention(team_run_id=s.run.id))).items
-    return [item for item in found if item.kind is AttentionKind.NOT_ENDED]
+    return [item for item in await attention(s) if item.kind is AttentionKind.NOT_ENDED]
 
 
 async def board(s: Stage) -> Board:
@@ -70,6 +73,26 @@ async def test_a_member_that_did_not_end_is_told_of_also_where_the_run_goes_on(n
     )
     (item,) = await items(s)
     assert item.what == "bob was to end and has not: still there"
+
+
+async def test_an_interrupt_that_nobody_could_read_is_told_of_until_somebody_says_what_it_did(
+    node: InProcessNode,
+) -> None:
+    """Nothing else is done to its session before that."""
+    s = await effects.live(node)
+    made = await effects.control(s, EffectKind.INTERRUPT)
+    await supervised(s, effects.settle(s, made, Certainty.UNKNOWN, "the server does not answer"))
+    (item,) = [i for i in await attention(s) if i.about == f"effect/{made.id}"]
+    said = "whether bob was interrupted is not known: the server does not answer"
+    assert (item.kind, item.what) == (AttentionKind.UNINTERRUPTED, said)
+    found = ResolveEffect(
+        effect_id=made.id,
+        expected_version=made.version + 1,
+        finding=EffectFinding.CONFIRM_NOT_APPLIED,
+        reason="it goes on",
+    )
+    await node.ok(found)
+    assert await attention(s) == []
 
 
 async def test_a_board_says_what_its_run_waits_for_before_it_completes(node: InProcessNode) -> None:
