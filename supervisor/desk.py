@@ -331,7 +331,8 @@ def _unchanged(seat: Seat, session: AgentSession, folder: Path | Refusal) -> boo
     were chosen for it.
     """
     moved = seat.launch is not None and not isinstance(folder, Refusal) and seat.launch.cwd != str(folder)
-    return session.pid == 0 and session.profile == seat.profile and not (moved and session.resumed_from is not None)
+    had = session.pid != 0 or (seat.launch is not None and seat.launch.certainty is Certainty.APPLIED)
+    return not had and session.profile == seat.profile and not (moved and session.resumed_from is not None)
 
 
 def _same(handle: Handle, launch: RuntimeEffect) -> bool:

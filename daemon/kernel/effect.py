@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from client.protocol.effect import EffectKind, EffectState, RuntimeEffect
+from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, Driver, Liveness, SessionState
 from client.protocol.team_run import TeamRun
@@ -50,9 +50,12 @@ def admits(unsettled: Sequence[RuntimeEffect], kind: EffectKind) -> Refusal | No
     return None
 
 
-def launchable(session: AgentSession) -> Refusal | None:
-    """Why no process can be launched for this session, or None."""
-    if session.driver is Driver.HOST_DRIVEN and session.state is SessionState.COLD and session.pid == 0:
+def launchable(session: AgentSession, last: RuntimeEffect | None) -> Refusal | None:
+    """Why no process can be launched for this session, or None. ``last`` is its last launch: what came of that may have
+    been found out when the session had moved on, and knows of no process.
+    """
+    had = session.pid != 0 or (last is not None and last.certainty is Certainty.APPLIED)
+    if session.driver is Driver.HOST_DRIVEN and session.state is SessionState.COLD and not had:
         return None
     lifted_by = "open the next session of its place; one that had a process gets no second one"
     return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session.id}", lifted_by=lifted_by)

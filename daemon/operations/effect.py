@@ -77,7 +77,8 @@ def prepare(tx: Tx, call: Call, ask: PrepareEffect) -> RuntimeEffect | Refusal:
     place = MEMBER_RUNS.load(tx, found.member_run_id)
     assert place is not None, "a foreign key holds it"
     # Whoever is asked to end it closes its place first: after that nothing new begins.
-    if refusal := admits(unsettled, EffectKind.LAUNCH) or launchable(found) or present(place):
+    last = effects.launch_of(tx, found.id)
+    if refusal := admits(unsettled, EffectKind.LAUNCH) or launchable(found, last) or present(place):
         return refusal
     return new(tx, call, found, EffectKind.LAUNCH, cwd=ask.cwd, resumes=ask.resumes)
 

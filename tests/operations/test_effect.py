@@ -99,6 +99,18 @@ async def test_effect_prepare_invalid_state_transition(node: InProcessNode, driv
         assert await declined(s, effects.prepare(s)) == refusal, "its process has ended"
 
 
+async def test_a_launch_that_came_to_something_too_late_was_the_only_one(node: InProcessNode) -> None:
+    """Its session was lost sight of meanwhile, and knows of no process."""
+    s = await effects.cold(node)
+    launch = await effects.begun(s)
+    lost = await report(s, await effects.session_now(s), SessionCause.LOST)
+    await supervised(s, effects.settle(s, launch, Certainty.APPLIED, "it is there"))
+    after = await report(s, lost, SessionCause.RESOLVED)
+    assert (after.state, after.pid) == (SessionState.COLD, 0)
+    refusal = await declined(s, effects.prepare(s))
+    assert (refusal.code, refusal.about) == (Code.INVALID_STATE_TRANSITION, f"session/{after.id}")
+
+
 async def test_effect_prepare_member_run_closed(node: InProcessNode) -> None:
     """Whoever is to end a session closes its place first: after that nothing is launched for it."""
     s = await effects.cold(node)

@@ -37,7 +37,7 @@ class Sessions(Onward):
         person = self.model.people[who]
         place = self.members[who].place
         made = self.world.supervise(open_(place, self.sup_gen + stale, supersede=True))
-        if not self.settled(made, may=not stale and not person.paused and self.model.state in {"running", "draining"}):
+        if not self.settled(made, may=not stale and not person.paused and self.model.state == "running"):
             return
         assert made.session_gen == self.sessions[who].session_gen + 1
         self.model.orphan(who)

@@ -297,6 +297,7 @@ async def test_what_loses_its_parent_hangs_below_the_server(tmux: Tmux, tmp_path
 
     async def hangs_there() -> bool:
         """Its parent may still be ending when it has said its number."""
+        await trio.lowlevel.checkpoint()
         found = stat(stray.pid)
         return found is not None and found.parent == server_of(tmux).pid
 

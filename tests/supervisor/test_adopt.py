@@ -79,6 +79,17 @@ async def test_a_launch_whose_profile_is_gone_comes_to_nothing_and_says_so(world
     assert await give(world.means, session, launch) == "there is no profile 'command'"
 
 
+async def test_a_session_that_had_a_process_of_which_it_does_not_know_has_a_successor(world: Runtime) -> None:
+    """Its launch was found to have come to something when the session had moved on."""
+    session = await orphaned(world)
+    os.kill(session.pid, signal.SIGKILL)
+    forgotten = "pid = 0, start_ticks = 0, boot_id = '', state = 'cold', process = 'unknown'"
+    world.node.execute(f"UPDATE sessions SET {forgotten} WHERE id = ?", session.id)  # noqa: S608
+    world.supervise()
+    second = await world.live(after=session.session_gen)
+    assert await world.living() == [second.pid]
+
+
 async def seats(world: Runtime) -> list[Seat]:
     run = (await world.node.ok(ShowTeamRun(team_run_id=world.run.id))).run
     due = ListDue(team_run_id=run.id, sup_gen=run.sup_gen)
