@@ -48,5 +48,7 @@ async def steer(s: Stage) -> tuple[Voice, SteerSession]:
 
 
 async def hook(s: Stage) -> tuple[Voice, HookSession]:
+    """Of the session that his program runs in from then on."""
     await _able(s)
-    return bob(s), HookSession(event="Begin", sequence=1)
+    own = await effects.again(s)
+    return bob(own), HookSession(event="Begin", sequence=1)
