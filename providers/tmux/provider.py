@@ -15,7 +15,7 @@ import trio
 
 from client.protocol.boundary import Crash, no_crash
 from providers.ending import end_all
-from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Pane, Seen, Stopped, Typing, Unreachable
+from providers.port import Delivered, Exit, Handle, Launch, NotStarted, Pane, Seen, Stopped, Taken, Typing, Unreachable
 from providers.process import Process, boot_id, over, under
 from providers.screen import last_lines, type_into
 from providers.tmux import alerts, group, launching
@@ -151,7 +151,10 @@ class Tmux:
             return _NOT_OPEN
         keyboard = PaneKeyboard(server=self._server, handle=handle, delivery_id=delivery_id, crash=self._crash)
         async with self._writers[handle.launch_id]:
-            return await type_into(keyboard, text, typing)
+            said = await type_into(keyboard, text, typing)
+        if isinstance(said, Unreachable) and not keyboard.server.process.lives():
+            return Delivered(taken=Taken.GONE, reason="its terminal ended with the tmux server")
+        return said
 
     async def clear(self, handle: Handle, typing: Typing) -> None:
         if self._server is not None:

@@ -20,7 +20,7 @@ import pytest
 import trio
 
 from providers import ending
-from providers.port import Handle, NotStarted, Seen, Stopped, Unreachable, Why
+from providers.port import Handle, NotStarted, Seen, Stopped, Taken, Unreachable, Why
 from providers.process import Process, process, stat
 from providers.tmux import provider
 from providers.tmux.provider import Opened, Tmux
@@ -180,7 +180,8 @@ async def test_a_server_that_is_killed_is_noticed_and_is_no_answer_about_process
             await died.wait()
     assert isinstance(await tmux.observe(), Unreachable)
     assert isinstance(await tmux.capture(handle), Unreachable)
-    assert isinstance(await tmux.deliver(handle, "x", QUICK, "1"), Unreachable)
+    told = await tmux.deliver(handle, "x", QUICK, "1")
+    assert getattr(told, "taken", told) is Taken.GONE, "it took its terminals along"
     assert await tmux.stop(handle) == Stopped(left=()), "it took its terminals along"
     assert not Process(handle.pid, handle.start_ticks).lives()
     found = await tmux.start(shell(tmp_path, "read x"))
