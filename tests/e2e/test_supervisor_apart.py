@@ -50,8 +50,10 @@ def test_a_run_is_driven_by_a_process_of_its_own(field: Field, begun: tuple[Daem
         (second,) = field.until_live()
         assert (second["session_gen"], field.roots()) == (session["session_gen"] + 1, [second["pid"]])
         assert field.call("down").returncode == 0
-        assert (field.members(), run_of(field)["sup_gen"]) == ([], 2)
-        assert other.process.poll() is None
+        # There was no Work, so the run is completed, and whoever supervised it is done.
+        assert (field.members(), run_of(field)["sup_gen"], run_of(field)["state"]) == ([], 2, "completed")
+        assert other.wait() == 1
+        assert "TEAM_RUN_NOT_OPEN" in other.log.lines[-1], str(other.log)
 
 
 def test_when_it_is_killed_the_daemon_adopts_what_it_drove(field: Field, begun: tuple[Daemon, dict[str, Any]]) -> None:
