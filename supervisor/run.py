@@ -38,6 +38,9 @@ _AGAIN_MS = 10_000
 _LEAVE_SECONDS = 5.0
 #: Seconds that anything done for a place or a control takes at least.
 _BREATH = 0.1
+#: Seconds from one look to the next at least: a run in which much happens is looked at once for all of it. Whatever
+#: happens in a run at rest is looked at immediately.
+_APART = 0.02
 
 
 async def supervise(node: Node, means: Means | None, run_id: TeamRunId) -> Refusal:
@@ -83,6 +86,7 @@ async def _held(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int) 
 
 async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, tasks: trio.Nursery) -> Refusal:
     while True:
+        looked = trio.current_time()
         seen = await lasting(node, ListDue(team_run_id=run_id, sup_gen=sup_gen))
         if isinstance(seen, Refusal):
             return seen
@@ -108,6 +112,7 @@ async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, 
         ended = await (_news(desk, news) if desk else lasting(node, news))
         if isinstance(ended, Refusal):
             return ended
+        await trio.sleep_until(looked + _APART)
 
 
 async def _news(desk: Desk, news: WaitForEvent) -> Refusal | None:
