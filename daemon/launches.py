@@ -63,7 +63,7 @@ class Launches:
             put(codec.refusal_frame(0, told))
             return
         self.crash(Boundary.LAUNCH_ADMITTED)
-        put(codec.packb({"hello": {"argv": told.argv, "env": told.env, "cwd": told.cwd}}))
+        put(codec.packb({"hello": {"argv": told.argv, "env": told.env, "cwd": told.cwd, "nice": told.nice}}))
         execs = False
         async for message in heard:
             if "failed" in message:

@@ -158,16 +158,38 @@ def tell(text: str) -> None:
     os.write(2, f"firm: {text}\n".encode("utf-8", "surrogateescape"))
 
 
-def plan_of(answer: object, launch_id: str) -> tuple[list[str], dict[str, str], str]:
+def plan_of(answer: object, launch_id: str) -> tuple[list[str], dict[str, str], str, int]:
     hello = answer.get("hello") if isinstance(answer, dict) else None
     if not isinstance(hello, dict):
         raise ValueError("the daemon's answer is no hello")  # noqa: TRY004 — of the answer, not of a caller
-    argv, env, cwd = hello.get("argv"), hello.get("env"), hello.get("cwd")
+    argv, env, cwd, nice = hello.get("argv"), hello.get("env"), hello.get("cwd"), hello.get("nice", 0)
     if not isinstance(argv, list) or not argv or not isinstance(env, dict) or not isinstance(cwd, str):
         raise ValueError("the daemon's answer has no argv, env and cwd")
+    if not isinstance(nice, int):
+        raise ValueError("the daemon's answer has a nice that is no number")  # noqa: TRY004 — as above
     # The mark by which everything that the program leaves behind is found again.
     marked = {str(name): str(value) for name, value in env.items()} | {"FIRM_LAUNCH_ID": launch_id}
-    return [str(word) for word in argv], marked, cwd
+    return [str(word) for word in argv], marked, cwd, nice
+
+
+def give_way(nice: int) -> None:
+    """Let what is not niced go first. Where the kernel gives every session of processes the same share, as desktops
+    do, a nice value counts within a session only, and that of the session is written here. Not every kernel has it, and
+    one that has may be asked ten times a second: what stands there then is no reason to start nothing.
+    """
+    if nice <= os.getpriority(os.PRIO_PROCESS, 0):
+        return
+    os.setpriority(os.PRIO_PROCESS, 0, nice)
+    try:
+        fd = os.open("/proc/self/autogroup", os.O_WRONLY)
+    except OSError:
+        return
+    try:
+        os.write(fd, b"%d" % nice)
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
 
 
 def attend() -> None:
@@ -179,13 +201,14 @@ def attend() -> None:
             _signal.signal(number, _signal.SIG_DFL)
 
 
-def become(sock: _socket.socket, argv: list[str], env: dict[str, str], cwd: str) -> int:
+def become(sock: _socket.socket, argv: list[str], env: dict[str, str], cwd: str, nice: int) -> int:
     """Comes back only when it failed."""
     doing = "enter the folder"
     try:
         os.chdir(cwd)
         doing = "run the program"
         attend()
+        give_way(nice)
         send(sock, {"exec": True})
         os.execve(argv[0], argv, env)  # noqa: S606 — no shell is what we want
     except (OSError, ValueError) as error:
@@ -215,11 +238,11 @@ def main(path: str, launch_id: str) -> int:
         tell(f"{refusal.get('code', 'refused')}: {refusal.get('lifted_by', '')}")
         return REFUSED
     try:
-        argv, env, cwd = plan_of(answer, launch_id)
+        argv, env, cwd, nice = plan_of(answer, launch_id)
     except ValueError as error:
         tell(str(error))
         return FAILED
-    return become(sock, argv, env, cwd)
+    return become(sock, argv, env, cwd, nice)
 
 
 if __name__ == "__main__":

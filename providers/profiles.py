@@ -21,6 +21,9 @@ from providers.keys import KEYS, NAMED
 from providers.port import Typing
 from providers.records import Rule
 
+#: What the kernel knows: with this a process runs when hardly anything else wants to.
+_NICEST = 19
+
 
 @attrs.frozen(kw_only=True)
 class Native:
@@ -70,6 +73,7 @@ class Profile:
     argv: list[str]
     env: dict[str, str] = attrs.Factory(dict)
     files: dict[str, str] = attrs.Factory(dict)  # by path below {session}
+    nice: int = 10  # of its process and all that it starts: what members do must not keep the daemon from answering
     typing: Typing | None = None  # how it is typed to; a program that takes no text has none
     steers: bool = False  # it takes a text also while it works
     native: Native | None = None  # how it is resumed; a program without it begins anew each time
@@ -164,6 +168,8 @@ def read(name: str, text: str) -> Profile:
         raise Wrong(found.lifted_by)
     if not found.argv:
         raise Wrong("argv names no program")
+    if not 0 <= found.nice <= _NICEST:
+        raise Wrong(f"nice is 0 to {_NICEST}: 0 is as everybody else")
     _names_right(found)
     if found.typing is not None:
         _look_at(found.typing)

@@ -36,6 +36,7 @@ class Told:
     argv: list[str]
     env: dict[str, str]
     cwd: str
+    nice: int
 
 
 def admit(
@@ -63,7 +64,7 @@ def admit(
     argv = place.words(profile)
     if profile.native is not None and session.native_session:
         argv += profile.native.words(session.native_session, resumes=effect.resumes)
-    return Told(effect, argv, env, effect.cwd)
+    return Told(effect, argv, env, effect.cwd, profile.nice)
 
 
 def _of(tx: Tx, effect: RuntimeEffect) -> tuple[AgentSession, Project]:

@@ -173,6 +173,10 @@ def test_a_member_that_is_killed_is_launched_again(scene: Scene) -> None:
     assert "exited: ended by signal 9" in [each["kind"] for each in events]
 
 
+def test_a_member_lets_the_daemon_go_first(scene: Scene) -> None:
+    assert os.getpriority(os.PRIO_PROCESS, scene.session()["pid"]) == max(10, os.getpriority(os.PRIO_PROCESS, 0))
+
+
 def test_a_daemon_that_is_killed_finds_the_same_process_again(scene: Scene) -> None:
     """The next supervisor of the run holds it, nothing is started twice, and its capability goes on."""
     first = scene.session()

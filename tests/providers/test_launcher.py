@@ -135,6 +135,24 @@ async def test_a_program_dies_of_a_pipe_that_nobody_reads(tmux: Tmux, path: Path
     assert masks == {"SigIgn": 0, "SigBlk": 0}
 
 
+@pytest.mark.parametrize(("nice", "more"), [(0, 0), (7, 7)])
+async def test_the_program_gives_way_as_far_as_it_is_told(
+    tmux: Tmux, path: Path, tmp_path: Path, nice: int, more: int
+) -> None:
+    async with listening(path) as door:
+        handle = await started(tmux, launch(path, tmp_path))
+        daemon = await door.met()
+        await daemon.hear()
+        before = os.getpriority(os.PRIO_PROCESS, handle.pid)
+        plan = hello(tmp_path, "/bin/sh", "-c", "cat /proc/self/autogroup; echo here; read x")
+        plan["hello"]["nice"] = before + nice if nice else 0
+        await daemon.say(plan)
+        screen = await shown(tmux, handle, "here")
+    assert os.getpriority(os.PRIO_PROCESS, handle.pid) == before + more
+    if os.geteuid() == 0 and "/autogroup-" in screen:  # others may ask ten times a second, all of them together
+        assert f" nice {before + more}\n" in screen
+
+
 @pytest.mark.parametrize(
     ("plan", "number", "what"),
     [
@@ -196,6 +214,7 @@ async def test_it_keeps_asking_while_the_daemon_is_away(tmux: Tmux, path: Path, 
         b"\xc1",
         b"\x81\xa5hello\x90",
         msgpack.packb({"hello": {"argv": [], "env": {}, "cwd": "/"}}),
+        msgpack.packb({"hello": {"argv": ["/bin/true"], "env": {}, "cwd": "/", "nice": "7"}}),
         b"\xdf\xff\xff\xff\xff",
     ],
 )

@@ -18,6 +18,7 @@ from providers.records import Rule
 WHOLE = r"""
 argv = ["{python}", "-m", "agent"]
 steers = true
+nice = 0
 env = { AGENT_HOME = "{session}" }
 files = { "agent.json" = "{}" }
 [typing]
@@ -67,6 +68,7 @@ def test_a_file_says_everything_that_a_profile_can() -> None:
         files={"agent.json": "{}"},
         typing=typing,
         steers=True,
+        nice=0,
         native=NATIVE,
     )
 
@@ -100,6 +102,8 @@ def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
         ('argv = "agent"', "expected a list"),
         ("argv = [1]", "expected a string"),
         ('argv = ["a"]\ncolour = "red"', "colour"),
+        ('argv = ["a"]\nnice = -1', "nice is 0 to 19"),
+        ('argv = ["a"]\nnice = 20', "nice is 0 to 19"),
         ('argv = ["a"]\n[typing]\nspeed = 1', "speed"),
         ('argv = ["a"]\n[typing]\nquiet = "long"', "expected a finite number"),
         ('argv = ["a"]\n[typing]\ncomposer = "("', "'(' is no regular expression: "),
