@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, laps, median, ms
 from benchmarks.node import Daemon
+from benchmarks.store import Place
 
 ROUNDS = 60
 ROWS = 50
@@ -16,14 +17,14 @@ ROWS = 50
 
 def light(daemon: Daemon) -> list[Figure]:
     client = daemon.client()
-    agent = client.ask("agent.create", {"name": "host"}, keyed=True)
-    for n in range(ROWS):
-        client.ask("team.create", {"name": f"team {n}", "host_agent_id": agent["id"], "project": "/"}, keyed=True)
+    place = Place(lambda op, body: client.ask(op, body, keyed=True))
+    for _ in range(ROWS):
+        place.work()
     firm = Path(sys.executable).parent / "firm"
     environment = {**os.environ, "FIRM_HOME": str(daemon.home)}
 
     def whole() -> None:
-        subprocess.run([firm, "team", "list", "--json"], env=environment, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([firm, "work", "list", "--json"], env=environment, stdout=subprocess.DEVNULL, check=True)
 
     def bare() -> None:
         subprocess.run([sys.executable, "-c", "pass"], env=environment, check=True)
@@ -34,5 +35,5 @@ def light(daemon: Daemon) -> list[Figure]:
         floors += laps(bare, 1)
         ours += laps(whole, 1)
     mine, floor = median(ours), median(floors)
-    what = f"firm team list --json, {ROWS}+ rows, whole process"
+    what = f"firm work list --json, {ROWS} rows, whole process"
     return [Figure("P4", what, ms(mine), ms(floor), mine / floor, 5, at_most=True)]
