@@ -7,11 +7,12 @@ import pytest
 
 from client.protocol.attempt import CheckResult
 from client.protocol.checks import MOST_SECONDS, SECONDS, NamedCheck, read
-from client.protocol.ids import MembershipId, ReceiptId, TeamId, TeamRunId, UnixMs, WorkId
+from client.protocol.ids import ReceiptId, UnixMs
 from client.protocol.refusals import Code
-from client.protocol.work import ClaimMode, Condition, Phase, Priority, Work
+from client.protocol.work import Phase
 from daemon.kernel.attempt import bad_checks
 from daemon.kernel.verdict import gate
+from tests.support import records
 
 
 @pytest.mark.parametrize(
@@ -51,33 +52,7 @@ def test_a_line_that_cannot_be_run_is_refused_with_its_name(line: str, why: str)
     assert f"unit: {read(line)}" in refusal.lifted_by
 
 
-WORK = Work(
-    id=WorkId("w1"),
-    version=4,
-    team_id=TeamId("t1"),
-    team_run_id=TeamRunId("r1"),
-    owner_id=MembershipId("m1"),
-    title="build it",
-    context="",
-    criteria=["it works"],
-    phase=Phase.REVIEW,
-    condition=Condition.NORMAL,
-    held=None,
-    resolution=None,
-    claim_mode=ClaimMode.TEAM_CLAIM,
-    eligible=[],
-    required_role="",
-    priority=Priority.NORMAL,
-    needs=[],
-    checks=["unit=a", "lint=b"],
-    reason="",
-    result_summary="",
-    receipt_id=ReceiptId("rr1"),
-    created_by="operator",
-    created_at=UnixMs(1),
-    updated_at=UnixMs(1),
-    verifier_id=None,
-)
+WORK = attrs.evolve(records.WORK, phase=Phase.REVIEW, checks=["unit=a", "lint=b"], receipt_id=ReceiptId("rr1"))
 
 
 def result(name: str, *, passed: bool = True, snapshot: str = "tree", line: str = "") -> CheckResult:

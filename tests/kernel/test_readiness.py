@@ -10,43 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.protocol.ids import TeamId, TeamRunId, UnixMs, WorkId
+from client.protocol.ids import WorkId
 from client.protocol.refusals import Code, Refusal
-from client.protocol.work import ClaimMode, Condition, Phase, Priority, Readiness, Resolution, Work
+from client.protocol.work import Condition, Phase, Readiness, Resolution, Work
 from daemon.kernel.readiness import cannot_need, cycle, in_order, not_ready, readiness
-
-BLANK = Work(
-    id=WorkId("w"),
-    version=1,
-    team_id=TeamId("t"),
-    team_run_id=TeamRunId("r"),
-    owner_id=None,
-    title="x",
-    context="",
-    criteria=["y"],
-    phase=Phase.OPEN,
-    condition=Condition.NORMAL,
-    held=None,
-    resolution=None,
-    claim_mode=ClaimMode.TEAM_CLAIM,
-    eligible=[],
-    required_role="",
-    priority=Priority.NORMAL,
-    needs=[],
-    checks=[],
-    reason="",
-    result_summary="",
-    receipt_id=None,
-    created_by="operator",
-    created_at=UnixMs(1),
-    updated_at=UnixMs(1),
-    verifier_id=None,
-)
+from tests.support.records import WORK
 
 
 def work(key: str, *needs: str, resolution: Resolution | None = None) -> Work:
     phase = Phase.CLOSED if resolution else Phase.OPEN
-    return attrs.evolve(BLANK, id=WorkId(key), needs=list(needs), phase=phase, resolution=resolution)
+    return attrs.evolve(WORK, id=WorkId(key), needs=list(needs), phase=phase, resolution=resolution)
 
 
 @st.composite
@@ -133,9 +106,9 @@ def test_a_work_is_ready_when_everything_that_it_needs_is_accepted(found: dict[s
 @pytest.mark.parametrize(
     "now",
     [
-        attrs.evolve(BLANK, phase=Phase.ACTIVE),
-        attrs.evolve(BLANK, condition=Condition.ON_HOLD, held=Condition.NORMAL),
-        attrs.evolve(BLANK, phase=Phase.CLOSED, resolution=Resolution.ACCEPTED),
+        attrs.evolve(WORK, phase=Phase.ACTIVE),
+        attrs.evolve(WORK, condition=Condition.ON_HOLD, held=Condition.NORMAL),
+        attrs.evolve(WORK, phase=Phase.CLOSED, resolution=Resolution.ACCEPTED),
     ],
 )
 def test_only_what_is_open_and_normal_can_be_ready(now: Work) -> None:
@@ -167,7 +140,7 @@ def test_what_never_will_be_accepted_is_named_with_the_command_that_keeps_the_ot
 
 def test_a_work_that_is_not_stored_yet_is_in_no_cycle() -> None:
     found = {"a": work("a", "b"), "b": work("b", "a")}
-    assert cannot_need("new", "t", ["a"], found.get) is None
-    assert cannot_need("a", "t", ["b"], found.get) == Refusal(
+    assert cannot_need("new", WORK.team_id, ["a"], found.get) is None
+    assert cannot_need("a", WORK.team_id, ["b"], found.get) == Refusal(
         code=Code.PREREQUISITE_CYCLE, about="work/a", lifted_by="break the cycle a -> b -> a"
     )

@@ -9,25 +9,23 @@ import itertools
 import attrs
 import pytest
 
-from client.protocol.ceiling import Ceiling
 from client.protocol.ids import (
     AgentMemberId,
-    DaemonGen,
     MemberRunId,
     MembershipId,
     RunGen,
     SessionGen,
-    SessionId,
     SupGen,
     TeamId,
     TeamRunId,
     UnixMs,
 )
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import AgentSession, Driver, Liveness, SessionState
+from client.protocol.session import Driver, Liveness, SessionState
 from client.protocol.team_run import Coordination, MemberRun, TeamRun, TeamRunState
 from daemon.kernel import team_run
 from daemon.kernel.session import ORPHANING, PROCESS, current, exists
+from tests.support.records import SESSION
 
 NOW = UnixMs(1)
 RUN = TeamRun(
@@ -56,32 +54,7 @@ PLACE = MemberRun(
     created_at=NOW,
     updated_at=NOW,
 )
-SITTING = AgentSession(
-    id=SessionId("session"),
-    version=1,
-    agent_member_id=PLACE.agent_member_id,
-    member_run_id=PLACE.id,
-    team_run_id=RUN.id,
-    session_gen=SessionGen(5),
-    run_gen=RunGen(1),
-    sup_gen=SupGen(3),
-    daemon_gen=DaemonGen(1),
-    state=SessionState.IDLE,
-    driver=Driver.HOST_DRIVEN,
-    process=Liveness.LIVE,
-    pid=0,
-    start_ticks=0,
-    boot_id="",
-    native_session="",
-    created_at=NOW,
-    updated_at=NOW,
-    closed_at=None,
-    streak=0,
-    degraded_at=None,
-    hinted_at=None,
-    typist="",
-    ceiling=Ceiling.WORKSPACE_WRITE,
-)
+SITTING = attrs.evolve(SESSION, session_gen=SessionGen(5), sup_gen=RUN.sup_gen)
 
 
 def test_nothing_is_known_of_a_process_that_was_lost_and_of_no_other_is_it_guessed() -> None:

@@ -9,57 +9,24 @@ import pytest
 
 from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import Due, DueList, Seat
-from client.protocol.ceiling import Ceiling
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect, Wake
 from client.protocol.ids import (
-    AgentMemberId,
-    DaemonGen,
     EffectId,
     MemberRunId,
     ProjectId,
     RunGen,
-    SessionGen,
-    SessionId,
     SupGen,
-    TeamRunId,
-    UnixMs,
     WorkId,
 )
 from client.protocol.session import AgentSession, Driver, Liveness, SessionState
 from providers.port import Typing
 from providers.profiles import Profile
 from supervisor.decide import MOST_FAILURES, Action, Admit, Adopt, Control, Open, Watch, decide
+from tests.support.records import NOW, SESSION
 
-NOW = UnixMs(1)
-RUN, PLACE = TeamRunId("run"), MemberRunId("place")
+RUN, PLACE = SESSION.team_run_id, SESSION.member_run_id
 S, E = SessionState, EffectState
 
-SESSION = AgentSession(
-    id=SessionId("session"),
-    version=1,
-    agent_member_id=AgentMemberId("bob"),
-    member_run_id=PLACE,
-    team_run_id=RUN,
-    session_gen=SessionGen(2),
-    run_gen=RunGen(1),
-    sup_gen=SupGen(1),
-    daemon_gen=DaemonGen(1),
-    state=S.IDLE,
-    driver=Driver.HOST_DRIVEN,
-    process=Liveness.LIVE,
-    pid=7,
-    start_ticks=8,
-    boot_id="boot",
-    native_session="",
-    created_at=NOW,
-    updated_at=NOW,
-    closed_at=None,
-    streak=0,
-    degraded_at=None,
-    hinted_at=None,
-    typist="",
-    ceiling=Ceiling.WORKSPACE_WRITE,
-)
 LAUNCH = RuntimeEffect(
     id=EffectId("launch"),
     version=3,

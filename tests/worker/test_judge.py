@@ -20,16 +20,16 @@ from client.protocol.ids import (
     RunGen,
     SessionGen,
     SessionId,
-    TeamId,
     TeamRunId,
     UnixMs,
     VerdictId,
     WorkId,
 )
 from client.protocol.verdict import Verdict, Verification
-from client.protocol.work import ClaimMode, Condition, Phase, Priority, Readiness, Work
+from client.protocol.work import Condition, Phase, Readiness
 from client.protocol.work_asks import WorkShown
 from client.worker.judge import MOST_ATTEMPTS, Accept, Judgement, Leave, PutOnHold, SendBack, candidate, judge
+from tests.support import records
 
 HOST, BOB = MembershipId("host"), MembershipId("bob")
 COMMIT, NOW = "a" * 40, UnixMs(1)
@@ -40,33 +40,7 @@ def answered(*answers: str) -> list[dict[str, str]]:
 
 
 #: Of Bob's, in review.
-WORK = Work(
-    id=WorkId("w1"),
-    version=4,
-    team_id=TeamId("t1"),
-    team_run_id=TeamRunId("r1"),
-    owner_id=BOB,
-    title="build it",
-    context="",
-    criteria=[],
-    phase=Phase.REVIEW,
-    condition=Condition.NORMAL,
-    held=None,
-    resolution=None,
-    claim_mode=ClaimMode.TEAM_CLAIM,
-    eligible=[],
-    required_role="",
-    priority=Priority.NORMAL,
-    needs=[],
-    checks=[],
-    reason="",
-    result_summary="",
-    receipt_id=ReceiptId("rr1"),
-    created_by="operator",
-    created_at=NOW,
-    updated_at=NOW,
-    verifier_id=None,
-)
+WORK = attrs.evolve(records.WORK, version=4, owner_id=BOB, criteria=[], phase=Phase.REVIEW, receipt_id=ReceiptId("rr1"))
 
 
 def shown(  # noqa: PLR0913 — what a case says of a submission
