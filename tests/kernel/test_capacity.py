@@ -8,7 +8,7 @@ import pytest
 from client.protocol.ids import UnixMs
 from client.protocol.session import AgentSession, Capacity
 from daemon.kernel.capacity import FRESH_MS, fresh_ms, shown, unavailable_ms
-from tests.supervisor.test_decide import SESSION
+from tests.support.records import SESSION
 
 AT = 1_000_000
 #: Moments after it was read, and for how long it counts from then on; before it was read a clock was set.

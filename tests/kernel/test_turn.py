@@ -11,7 +11,7 @@ import pytest
 from client.protocol.ids import UnixMs
 from client.protocol.session import Activity, AgentSession, Heard, Source
 from daemon.kernel.turn import began, fell_quiet, heard, in_turn
-from tests.supervisor.test_decide import SESSION
+from tests.support.records import SESSION
 
 B, W, E = Heard.BEGUN, Heard.WAITING, Heard.ENDED
 R, A, OVER, U = Activity.RUNNING, Activity.WAITING_INPUT, Activity.IDLE, Activity.UNKNOWN

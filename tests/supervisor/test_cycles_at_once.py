@@ -13,8 +13,9 @@ from client.protocol.ids import EffectId, MemberRunId, SessionId, SupGen
 from client.protocol.session import SessionState
 from providers.profiles import Hooks
 from supervisor.decide import Action, Admit, Degrade, Open, Tell, Watch, decide
-from tests.supervisor.test_decide import COLD, DELIVER, DUE, LAUNCH, PROFILES, SEAT, SESSION
+from tests.supervisor.test_decide import COLD, DELIVER, DUE, LAUNCH, PROFILES, SEAT
 from tests.supervisor.test_wake import NOTHING
+from tests.support.records import SESSION
 
 HOOKS = Hooks(begun=["Begin"], ended=["Stop"])
 QUEUED = attrs.evolve(NOTHING, queued=True)

@@ -17,7 +17,7 @@ from providers.records import Reading
 from supervisor.decide import Adopt, Control, Degrade, Tell, Watch
 from supervisor.wake import LONG_IDLE_MS, MOST_EMPTY, Rest, ending, look_again, recorded, wake
 from tests.supervisor.test_decide import COLD, DELIVER, LAUNCH, SEAT, STOP, TYPING, at, decided
-from tests.supervisor.test_decide import SESSION as COMMAND
+from tests.support.records import SESSION as COMMAND
 
 SESSION = attrs.evolve(COMMAND, profile="composer")
 NOTHING = Waking(queued=False, asked=0, told=0, doing=False, changed=False, claimable=False, idle_ms=0)
