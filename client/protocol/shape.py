@@ -127,16 +127,26 @@ def outside(shape: Shape, value: Any) -> str:
     """Why ``value`` is outside the bounds of ``shape``, or an empty string."""
     if value is None:
         return ""
-    b = shape.bounds
-    size: float = value if isinstance(value, (int, float)) else len(value)
-    unit = "" if isinstance(value, (int, float)) else " items" if shape.many else " characters"
-    if b.most is not None and size > b.most:
-        return f"at most {b.most}{unit}"
-    if b.least is not None and size < b.least:
-        return f"at least {b.least}{unit}"
-    texts: list[Any] = value if isinstance(value, list) else [value]
-    if shape.many and any(isinstance(t, str) and len(t) > b.item for t in texts):
-        return f"at most {b.item} characters an item"
-    if (b.line or shape.many) and any(isinstance(t, str) and not one_line(t) for t in texts):
-        return "one line without control characters"
-    return ""
+    bounds = shape.bounds
+    text = isinstance(value, str)
+    size: float = len(value) if text or shape.many else value
+    if bounds.most is not None and size > bounds.most:
+        return f"at most {bounds.most}{_unit(shape, text=text)}"
+    if bounds.least is not None and size < bounds.least:
+        return f"at least {bounds.least}{_unit(shape, text=text)}"
+    if shape.many:
+        return _item_outside(bounds, [item for item in value if isinstance(item, str)])
+    return _NO_LINE if text and bounds.line and not one_line(value) else ""
+
+
+_NO_LINE = "one line without control characters"
+
+
+def _unit(shape: Shape, *, text: bool) -> str:
+    return " items" if shape.many else " characters" if text else ""
+
+
+def _item_outside(bounds: Bounds, texts: list[str]) -> str:
+    if any(len(text) > bounds.item for text in texts):
+        return f"at most {bounds.item} characters an item"
+    return "" if all(map(one_line, texts)) else _NO_LINE
