@@ -40,7 +40,7 @@ _LEAVE_SECONDS = 5.0
 _BREATH = 0.1
 #: Seconds from one look to the next at least: a run in which much happens is looked at once for all of it. Whatever
 #: happens in a run at rest is looked at immediately.
-_APART = 0.02
+APART = 0.02
 
 
 async def supervise(node: Node, means: Means | None, run_id: TeamRunId) -> Refusal:
@@ -112,7 +112,7 @@ async def _hold(node: Node, desk: Desk | None, run_id: TeamRunId, sup_gen: int, 
         ended = await (_news(desk, news) if desk else lasting(node, news))
         if isinstance(ended, Refusal):
             return ended
-        await trio.sleep_until(looked + _APART)
+        await trio.sleep_until(looked + APART)
 
 
 async def _news(desk: Desk, news: WaitForEvent) -> Refusal | None:

@@ -295,6 +295,39 @@ async def test_a_fault_is_waited_out(
         assert faulty.left == 0
 
 
+@attrs.define
+class Counting:
+    """A node that counts the looks of a supervisor."""
+
+    node: Node
+    looks: int = 0
+
+    async def ask(self, request: Request[R], *, key: str = "") -> R | Refusal:
+        self.looks += isinstance(request, ListDue)
+        return await self.node.ask(request, key=key)
+
+
+async def test_a_run_in_which_much_happens_is_looked_at_once_for_all_of_it(
+    node: InProcessNode, still: MockClock, looks_apart: float
+) -> None:
+    s = await stage(node)
+    counting = Counting(inside(node, s.run.id))
+    async with supervised(s, still, counting):
+        works = [await s.owned(each, str(n)) for n, each in enumerate((s.bob, s.cid, s.ann))]
+        assert await attempts(s, *works) == []
+        assert counting.looks == 1
+        still.jump(looks_apart)
+        assert len(await attempts(s, *works)) == len(works)
+        assert counting.looks == 2
+        still.jump(looks_apart)  # for what was admitted
+        await wait_all_tasks_blocked()
+        still.jump(looks_apart)
+        before = counting.looks
+        await s.owned(s.bob, "in a run at rest")
+        await wait_all_tasks_blocked()
+        assert counting.looks == before + 1
+
+
 async def test_one_work_that_cannot_be_admitted_holds_nobody_up(node: InProcessNode, still: MockClock) -> None:
     s = await stage(node)
     spoilt, sound = await s.owned(s.bob, "spoilt"), await s.owned(s.cid, "sound")
