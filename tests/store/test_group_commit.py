@@ -80,6 +80,30 @@ async def test_a_refusal_takes_back_its_own_unit_only(store: Store) -> None:
     assert store.seq == 2
 
 
+@pytest.mark.parametrize(("writes", "order"), [(False, ["ann", "bob"]), (True, ["ann", "ann", "bob"])])
+async def test_a_batch_runs_again_only_after_a_unit_that_wrote_before_it_refused(
+    store: Store, *, writes: bool, order: list[str]
+) -> None:
+    ran: list[str] = []
+
+    def counted(name: str) -> Callable[[Tx], object]:
+        def run(tx: Tx) -> object:
+            ran.append(name)
+            return put(name)(tx)
+
+        return run
+
+    def refuse(tx: Tx) -> Refusal:
+        if writes:
+            put("refused")(tx)
+        return NO
+
+    outcomes = await together(store, [counted("ann"), refuse, counted("bob")])
+    assert codes(outcomes) == [None, "NOT_FOUND", None]
+    assert ran == order
+    assert store.look(names_in) == ["ann", "bob"]
+
+
 async def test_a_bug_in_one_unit_takes_no_neighbour_along(store: Store) -> None:
     def fail(tx: Tx) -> None:
         put("broken")(tx)
