@@ -93,7 +93,7 @@ def _deaths(client: Client) -> list[float]:
     """
     found: list[float] = []
     for session in _live(client):
-        while len(_live(client)) < MEMBERS or not _rests(client):
+        while not _rests(client):
             pass
         began = time.perf_counter()
         os.kill(session["pid"], signal.SIGKILL)
@@ -104,9 +104,19 @@ def _deaths(client: Client) -> list[float]:
 
 
 def _rests(client: Client) -> bool:
-    """Whether half a second went by without a commit."""
+    """Whether all members are there, and half a second went by in which nothing was committed and none of them used the
+    processor: a worker is proven long before it has imported what it needs.
+    """
+    live = _live(client)
+    used = [_used(session["pid"]) for session in live]
     waited = client.ask("event.wait", {"predicate": f"seq>{_seq(client)}", "timeout_ms": 500})
-    return bool(waited["timed_out"])
+    return len(live) == MEMBERS and waited["timed_out"] and used == [_used(session["pid"]) for session in live]
+
+
+def _used(pid: int) -> int:
+    """Ticks of the processor that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 def _close(client: Client) -> None:
