@@ -47,6 +47,11 @@ def environment(own: Mapping[str, str], *, firm_bin: str, socket: Path) -> dict[
     }
 
 
+def terminals(socket: Path) -> Path:
+    """Where the tmux server keeps its files: beside the door at which its launchers ask."""
+    return socket.parent / "tmux"
+
+
 def command(firm_bin: str, path: str) -> str:
     """What members type for ``firm``: that word where their PATH leads to this very build, else its full path."""
     found = shutil.which("firm", path=path)
