@@ -25,11 +25,11 @@ from client.protocol.ids import MemberRunId, SessionId, TeamRunId
 from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
-from providers.port import Exit, Handle, Launch, NotStarted, Pane, Unreachable, Why
+from providers.port import Exit, Handle, NotStarted, Pane, Unreachable, Why
 from providers.process import Process, boot_id, has_execd, over
 from providers.records import Reading
 from supervisor.decide import MOST_FAILURES, Action, Adopt
-from supervisor.means import Means, cleared, end, give, goes_on, handle_of
+from supervisor.means import Means, cleared, end, give, goes_on, handle_of, start
 from supervisor.records import Records
 
 log = logging.getLogger(__name__)
@@ -142,10 +142,7 @@ class Desk:
             await self.settle(effect, Certainty.NOT_APPLIED, wrong)
             self._failed(seat)
             return
-        await self.means.ready()
-        handle = await self.means.provider.start(
-            Launch(launch_id=effect.id, argv=self.means.launcher(effect.id), cwd=effect.cwd)
-        )
+        handle = await start(self.means, effect)
         if isinstance(handle, NotStarted):
             certainty = Certainty.UNKNOWN if handle.why is Why.UNREACHABLE else Certainty.NOT_APPLIED
             await self.settle(effect, certainty, f"{handle.why.value}: {handle.detail}")
