@@ -274,6 +274,24 @@ def test_down_leaves_no_process_not_even_one_that_left_its_tree(me: Person) -> N
     assert [each.pid for each in me.left()] == [daemon]
 
 
+@pytest.mark.parametrize("when_done", ["stay", "end"])
+def test_an_up_whose_run_is_taken_down_ends_and_says_so(me: Person, when_done: str) -> None:
+    """Nobody would ever do anything that it could wait for."""
+    me.writes(TEAM.replace('host = "me"\n', f'host = "me"\nwhen_done = "{when_done}"\n', 1))
+    works = me.ups()["works"]
+    me.shell.firm("wait", f"work:{works['a']}.phase=review")
+    up = me.shell.begin("up")
+    assert up.stdout is not None
+    while "1 review" not in (said := up.stdout.readline().decode()):
+        assert said, "it ended"
+    assert me.downs().json["state"] == "draining"
+    out, err = up.communicate(timeout=PATIENCE)
+    assert (up.returncode, complaints(err.decode())) == (1, "")
+    (run,) = me.shell.answer("team-run", "list")["items"]
+    told = f"Run {run['id']} was taken down, and its members have ended; firm up goes on with it."
+    assert out.decode().endswith(f"Not every Work was accepted. {told}\n")
+
+
 def test_down_names_what_it_could_not_prove_once_that_is_known_and_ends_it_once_a_person_has_looked(me: Person) -> None:
     """Its terminals do not answer: whether they have ended nobody can say."""
     works = me.ups()["works"]
