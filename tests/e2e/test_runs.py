@@ -266,9 +266,13 @@ def test_what_leaves_the_tree_of_a_member_is_not_the_operator(scene: Scene, env:
 
 
 def test_no_secret_stands_where_others_read(scene: Scene) -> None:
-    """Neither the capability of a session nor the key of the operator: in no argv, no tmux, no file, no event."""
-    session = scene.session()
-    scene.working("#!/bin/sh\nexec sleep 600\n")
+    """Neither the capability of a session nor the key of the operator: in no argv, no tmux, no file, no event; nor in
+    what a program says that tells all that it knows, on the screen and in its log.
+    """
+    session, told = scene.session(), scene.home.temporary / "told"
+    os.mkfifo(told)
+    scene.working(f"#!/bin/sh\nenv\necho told > {told}\nexec sleep 600\n")
+    assert told.read_text() == "told\n"
     variables = Path(f"/proc/{session['pid']}/environ").read_bytes().split(b"\0")
     (token,) = [each.partition(b"=")[2] for each in variables if each.startswith(b"FIRM_CAPABILITY=")]
     assert token
@@ -280,7 +284,9 @@ def test_no_secret_stands_where_others_read(scene: Scene) -> None:
     (effect,) = scene.effects()
     for words in (["show-environment", "-g"], ["show-environment", "-t", f"={effect['id']}"], ["show-options", "-g"]):
         places[" ".join(words)] = subprocess.run([*tmux, *words], check=True, capture_output=True).stdout
-    for path in scene.home.folder.rglob("*"):
+    shown = ["capture-pane", "-p", "-S", "-", "-t", f"={effect['id']}:"]
+    places["the screen"] = subprocess.run([*tmux, *shown], check=True, capture_output=True).stdout
+    for path in (*scene.home.folder.rglob("*"), *scene.home.temporary.rglob("*")):
         if path.is_file() and path.name not in {"operator.key", "node.secret"}:
             places[str(path)] = path.read_bytes()
     places["the log"] = str(scene.daemon.log).encode()
@@ -288,3 +294,4 @@ def test_no_secret_stands_where_others_read(scene: Scene) -> None:
     assert [where for where, said in places.items() if any(secret in said for secret in secrets)] == []
     assert any(effect["id"].encode() in said for where, said in places.items() if where.startswith("argv")) is False
     assert str(scene.home.database) in places
+    assert {where for where, said in places.items() if b"FIRM_LAUNCH_ID=" in said} > {"the screen"}, "screen and log"
