@@ -10,7 +10,7 @@ import attrs
 import pytest
 import trio
 
-from providers.port import Seen, Stopped
+from providers.port import Seen, Stopped, Unreachable
 from providers.process import Process
 from providers.tmux.provider import Opened, Tmux
 from providers.tmux.server import Said
@@ -85,6 +85,26 @@ async def test_a_server_is_found_whatever_the_environment_says(monkeypatch: pyte
         assert await trio.Path(tmp_path / "tmux-0").exists() is False
         monkeypatch.undo()
     await trio.Path(place.parent).rmdir()
+
+
+async def test_a_socket_that_somebody_removed_is_made_anew(tmux: Tmux, tmp_path: Path) -> None:
+    """The server and its terminals are there all the same, and none of them is started twice."""
+    handle = await started(tmux, shell(tmp_path, "read x"))
+    assert tmux._server is not None
+    places = tmux._server.places
+    places.socket.unlink()
+    assert isinstance(await tmux.observe(), Unreachable)
+    server = await tmux.open()
+    assert isinstance(server, Opened)
+    assert server.adopted
+    seen = await tmux.observe()
+    assert isinstance(seen, Seen)
+    assert [pane.handle for pane in seen.panes.values()] == [handle]
+    places.socket.unlink()
+    other = Tmux(places.folder)  # as the next daemon does
+    assert await other.open() == server
+    assert await other.observe() == seen
+    assert await other.stop(handle) == Stopped(left=())
 
 
 async def test_what_is_not_ascii_is_seen_in_any_locale(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
