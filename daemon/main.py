@@ -43,11 +43,10 @@ from daemon.live import Live
 from daemon.loops import Loops
 from daemon.notify import Notifier
 from daemon.peer import Known, Peer, Process, resolve
-from daemon.processes import command, environment, means, terminals
+from daemon.processes import below_which, command, environment, means, terminals
 from daemon.relay import Relay
 from daemon.sessions import by_token, of_process, proven, tokens
 from daemon.socket import Counts, Server, serve
-from providers.tmux.server import Places
 from store import maintenance, node
 from store.database import Store
 from store.maintenance import Opened
@@ -206,7 +205,7 @@ def _server(
         proven=lambda: proven(store),
         of_process=lambda session_id: of_process(store, session_id),
         by_token=lambda token: by_token(store, token),
-        terminals=Places(folder=terminals(live.doors.member.path)).recorded,
+        terminals=functools.partial(below_which, live.doors.member.path),
     )
 
     def admit(process: Process, hello: Hello, door: Door) -> Peer | Refusal:
