@@ -19,7 +19,7 @@ from client.protocol.refusals import ROWS, Refusal
 from daemon import logs
 from daemon.config import Config, from_environment
 from daemon.main import crash_at, stops
-from daemon.processes import means
+from daemon.processes import means, terminals
 from supervisor.lease import TTL, Left, Lost, supervise_apart
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ async def _under_one(leaving: trio.Event, config: Config, run_id: TeamRunId, ttl
     home = str(config.home)
     said, key = paths.node_file(home), paths.operator_key(home)
     door = Path(str(said["member_socket"]))
-    folder = door.parent / "tmux"
+    folder = terminals(door)
     tools = means(folder, config.environment, socket=door, crash=crash_at(config.crash_at), checks=folder / run_id)
     async with connect(str(said["socket"]), key, supervises=run_id) as node:
         return await supervise_apart(node, node.lives, tools, run_id, leaving, ttl=ttl)

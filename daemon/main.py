@@ -43,7 +43,7 @@ from daemon.live import Live
 from daemon.loops import Loops
 from daemon.notify import Notifier
 from daemon.peer import Known, Peer, Process, resolve
-from daemon.processes import command, environment, means
+from daemon.processes import below_which, command, environment, means, terminals
 from daemon.relay import Relay
 from daemon.sessions import by_token, of_process, proven, tokens
 from daemon.socket import Counts, Server, serve
@@ -110,7 +110,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
     store = Store(config.database, crash=crash)
     store.committed, store.ended = relay.announce, health.batch_ended
     door = doors.member.path
-    tools = means(door.parent / "tmux", config.environment, socket=door, crash=crash)
+    tools = means(terminals(door), config.environment, socket=door, crash=crash)
     live = Live(
         store=store,
         relay=relay,
@@ -205,6 +205,7 @@ def _server(
         proven=lambda: proven(store),
         of_process=lambda session_id: of_process(store, session_id),
         by_token=lambda token: by_token(store, token),
+        terminals=functools.partial(below_which, live.doors.member.path),
     )
 
     def admit(process: Process, hello: Hello, door: Door) -> Peer | Refusal:

@@ -1,8 +1,9 @@
 """Who a peer is: the kernel's word about its process, then what it shows. Never an argument or a name.
 
 The operator plane needs the daemon's own uid, the operator key, and no sign of a session: no session mark in the
-peer's environment and no such process among its ancestors, and not the daemon itself. For an unconfined
-session this stops mistakes, not malice: a process of the same uid can read the key.
+peer's environment and no such process among its ancestors, not the daemon itself, and not the server of our terminals,
+below which everything hangs that lost its parent there. For an unconfined session this stops mistakes, not malice: a
+process of the same uid can read the key.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from client.protocol.hello import PROTOCOL, Hello, same
 from client.protocol.ids import AgentMemberId, SessionGen, SessionId, TeamRunId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
+from providers.process import Process as Seen
 from providers.process import stat
 
 _SO_PEERPIDFD = 77  # Linux 6.5; not yet in the socket module
@@ -107,6 +109,7 @@ class Known:
     proven: Callable[[], Mapping[tuple[int, int], SessionId]]  # by pid and start ticks of this boot
     of_process: Callable[[SessionId], Peer | Refusal]
     by_token: Callable[[str], Peer | Refusal | None]
+    terminals: Callable[[], Seen | None]  # the server of our terminals, as it recorded itself
 
 
 def resolve(process: Process, hello: Hello, known: Known, *, member_door: bool) -> Peer | Refusal:
@@ -130,7 +133,7 @@ def resolve(process: Process, hello: Hello, known: Known, *, member_door: bool) 
         return _denied("show a capability: this socket knows sessions only")
     if not hello.key or not same(hello.key, known.operator_key):
         return _denied("show the operator key, which stands in operator.key in FIRM_HOME")
-    sign = session_sign(process.pid, os.getpid())
+    sign = session_sign(process.pid, os.getpid(), known.terminals())
     if process.ended:
         return _denied("ask from a process that lives: the one that connected has ended")
     if sign:
@@ -156,8 +159,10 @@ def ancestors(pid: int) -> list[tuple[int, int]]:
     return found
 
 
-def session_sign(pid: int, daemon: int) -> str:
-    """What says that ``pid`` belongs to a session or to the daemon, or an empty string."""
+def session_sign(pid: int, daemon: int, terminals: Seen | None = None) -> str:
+    """What says that ``pid`` belongs to a session or to the daemon, or an empty string. What a member started and what
+    has lost its parents hangs below the server of the ``terminals``, whatever stands in its environment.
+    """
     at, born = pid, math.inf
     for _ in range(_DEPTH):
         if at == daemon:
@@ -171,6 +176,8 @@ def session_sign(pid: int, daemon: int) -> str:
             found is None or found.start_ticks > born
         ):  # one that is younger than its child got the number of an ended one
             return f"process {at} ended while it was looked at"
+        if terminals is not None and (at, found.start_ticks) == (terminals.pid, terminals.start_ticks):
+            return f"process {pid} hangs below the terminals of members"
         at, born = found.parent, found.start_ticks
     return f"process {pid} has more than {_DEPTH} ancestors"
 

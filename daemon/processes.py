@@ -21,8 +21,9 @@ from client.protocol.board import Seat
 from client.protocol.boundary import Crash
 from client.protocol.refusals import Code, Refusal
 from providers import launcher, profiles
+from providers.process import Process
 from providers.tmux.provider import Tmux
-from providers.tmux.server import scope
+from providers.tmux.server import Places, scope
 from supervisor.checks import Checks
 from supervisor.folders import Folders
 from supervisor.means import Means
@@ -45,6 +46,22 @@ def environment(own: Mapping[str, str], *, firm_bin: str, socket: Path) -> dict[
         "FIRM_BIN": firm_bin,
         "FIRM_SOCKET": str(socket),
     }
+
+
+def terminals(socket: Path) -> Path:
+    """Where the tmux server keeps its files: beside the door at which its launchers ask."""
+    return socket.parent / "tmux"
+
+
+def below_which(socket: Path) -> Process | None:
+    """The server of the terminals, below which everything hangs that a member started. A record that cannot be read
+    names none: it must not keep everybody out.
+    """
+    try:
+        return Places(folder=terminals(socket)).recorded()
+    except OSError as error:
+        log.warning("cannot read which tmux server is ours: %s", error)
+        return None
 
 
 def command(firm_bin: str, path: str) -> str:

@@ -229,6 +229,9 @@ class Fake:
             }
         )
 
+    async def died(self) -> None:
+        await trio.sleep_forever()  # it ends with whoever asks
+
     async def ended(self, handle: Handle) -> Exit:
         found = self._terminals.get(handle.launch_id)
         if found is None or found.handle != handle:

@@ -151,6 +151,12 @@ class Provider(Protocol):
         """All terminals, in one look."""
         ...
 
+    async def died(self) -> None:
+        """Wait for the end of what holds the terminals that there are now: then they are gone, whatever their processes
+        make of it.
+        """
+        ...
+
     async def ended(self, handle: Handle) -> Exit:
         """Wait for the end of the first process. At once when it has ended, or is another process by now."""
         ...

@@ -25,11 +25,11 @@ from client.protocol.ids import MemberRunId, SessionId, TeamRunId
 from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
-from providers.port import Exit, Handle, Launch, NotStarted, Pane, Unreachable, Why
+from providers.port import Exit, Handle, NotStarted, Pane, Provider, Unreachable, Why
 from providers.process import Process, boot_id, has_execd, over
 from providers.records import Reading
 from supervisor.decide import MOST_FAILURES, Action, Adopt
-from supervisor.means import Means, cleared, end, give, goes_on, handle_of
+from supervisor.means import Means, cleared, end, give, goes_on, handle_of, start
 from supervisor.records import Records
 
 log = logging.getLogger(__name__)
@@ -42,6 +42,8 @@ _AGAIN = 10.0
 HANDSHAKE_SECONDS = 15.0
 #: Seconds before a place is tried again, doubled with each failure in a row.
 _BACK_OFF = 0.5
+#: Seconds that a process has to end once its terminal hung up on it.
+_HUNG_UP = 4.0
 #: A process that lived so long was no failure of its launch.
 _SETTLED_IN = 60.0
 
@@ -142,10 +144,7 @@ class Desk:
             await self.settle(effect, Certainty.NOT_APPLIED, wrong)
             self._failed(seat)
             return
-        await self.means.ready()
-        handle = await self.means.provider.start(
-            Launch(launch_id=effect.id, argv=self.means.launcher(effect.id), cwd=effect.cwd)
-        )
+        handle = await start(self.means, effect)
         if isinstance(handle, NotStarted):
             certainty = Certainty.UNKNOWN if handle.why is Why.UNREACHABLE else Certainty.NOT_APPLIED
             await self.settle(effect, certainty, f"{handle.why.value}: {handle.detail}")
@@ -208,9 +207,12 @@ class Desk:
         """
         began = trio.current_time()
         await self.records.begin(session.id)
-        await over(handle)
+        outlived = await _outlives(self.means.provider, handle)
         if session.id in self.stopping:
             return  # it was asked for, and whoever ends it reads it back
+        if outlived:
+            await self._report(session, SessionCause.LOST, "lost: its terminal is gone, its process is not")
+            return
         said = await self.records.since(session.id)
         await self._report(session, SessionCause.EXITED, "how it ended is not read yet", said)
         self.means.crash(Boundary.EXIT_REPORTED)
@@ -324,6 +326,24 @@ class Desk:
         count = self.failures[seat.member_run_id] = self.failures.get(seat.member_run_id, 0) + 1
         if count >= MOST_FAILURES:
             log.warning("%s is not started again after %d failures in a row", seat.agent_name, count)
+
+
+async def _outlives(provider: Provider, handle: Handle) -> bool:
+    """Wait for the end of a process, or for that of its terminal: whether it does not end with that."""
+    outlived = False
+    async with trio.open_nursery() as either:
+
+        async def hung_up() -> None:
+            nonlocal outlived
+            await provider.died()
+            await trio.sleep(_HUNG_UP)
+            outlived = True
+            either.cancel_scope.cancel(reason="it has no terminal any more")
+
+        either.start_soon(hung_up)
+        await over(handle)
+        either.cancel_scope.cancel(reason="it ended")
+    return outlived
 
 
 def _unchanged(seat: Seat, session: AgentSession, folder: Path | Refusal) -> bool:

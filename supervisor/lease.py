@@ -209,6 +209,9 @@ class _Guarded:
     async def observe(self) -> Seen | Unreachable:
         return await self.of.observe()
 
+    async def died(self) -> None:
+        await self.of.died()
+
     async def ended(self, handle: Handle) -> Exit:
         return await self.of.ended(handle)
 

@@ -14,7 +14,7 @@ from client.protocol.effect import RuntimeEffect
 from client.protocol.ids import SessionId
 from client.protocol.refusals import Refusal
 from client.protocol.session import AgentSession
-from providers.port import Handle, Provider, Stopped, Unreachable
+from providers.port import Handle, Launch, NotStarted, Provider, Stopped, Unreachable, Why
 from providers.profiles import Place, Profile
 from supervisor import transcripts
 from supervisor.checks import Checks
@@ -70,6 +70,19 @@ async def give(means: Means, session: AgentSession, effect: RuntimeEffect) -> st
     except OSError as error:
         return f"files of its profile cannot be written: {error}"
     return ""
+
+
+async def start(means: Means, effect: RuntimeEffect) -> Handle | NotStarted:
+    """Start a launch. Where the answer is lost it is asked for once more: the same id is the same terminal, and whoever
+    has begun in it waits at the door until its process is known.
+    """
+    wanted = Launch(launch_id=effect.id, argv=means.launcher(effect.id), cwd=effect.cwd)
+    await means.ready()
+    found = await means.provider.start(wanted)
+    if isinstance(found, NotStarted) and found.why is Why.UNREACHABLE:
+        await means.ready()
+        found = await means.provider.start(wanted)
+    return found
 
 
 async def end(means: Means, handle: Handle, session_id: SessionId) -> Stopped | Unreachable:

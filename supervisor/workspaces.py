@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import stat
 from pathlib import Path
@@ -35,6 +36,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38}[A-Za-z0-9])?")
 _OTHERS = re.compile(r"[^A-Za-z0-9_]+")
 #: The end of every slug that is not the name itself, so that no name is the slug of another.
 _MARKED = re.compile(r"-[0-9a-f]{12}")
+
+#: What git itself locks a worktree with until it has written all of its files.
+_UNFINISHED = "initializing"
+#: Seconds in which another git, begun by a daemon that died over it, may finish one; and between two looks.
+_FINISHED_WITHIN, _LOOK_AGAIN = 30.0, 0.2
 
 
 @attrs.frozen(kw_only=True)
@@ -123,7 +129,7 @@ async def _worktree(place: Place) -> Workspace | Refusal:
     repository = await repository_of(place.root)
     if isinstance(repository, Refusal):
         return repository
-    entries = await entries_of(place.root)
+    entries = await _finished(place)
     registered = next((entry for entry in entries if entry.path == place.path), None)
     refusal = await (adoptable(place, repository, registered) if registered else _creatable(place, entries))
     if refusal is not None:
@@ -194,6 +200,8 @@ async def adoptable(place: Place, repository: Repository, entry: Entry) -> Refus
             why = f"its folder is gone and it is locked{f' ({one_line(entry.locked)})' if entry.locked else ''}"
             return conflict(place, f"{why}: bring the folder back, or git worktree unlock it and prune it")
         return conflict(place, "its folder is gone, and git still knows it: run git worktree prune in the project")
+    if refusal := unfinished(place, entry):
+        return refusal
     if not await trio.Path(place.path / ".git").exists() or await _common(place.path) != repository.common:
         return conflict(place, "what stands there belongs to another repository, or to none: move it away")
     on = await branch(place.path)
@@ -201,6 +209,27 @@ async def adoptable(place: Place, repository: Repository, entry: Entry) -> Refus
         where = f"on the branch {one_line(on)}" if on else "on no branch"
         return conflict(place, f"it is {where}: switch it back with git switch {place.branch}")
     return await _of_another(place)
+
+
+async def _finished(place: Place) -> list[Entry]:
+    """Git's worktrees, once none of them is the one that is wanted and not finished, or that took too long."""
+    entries = await entries_of(place.root)
+    with trio.move_on_after(_FINISHED_WITHIN):
+        while any(entry.path == place.path and unfinished(place, entry) for entry in entries):
+            await trio.sleep(_LOOK_AGAIN)
+            entries = await entries_of(place.root)
+    return entries
+
+
+def unfinished(place: Place, entry: Entry) -> Refusal | None:
+    """Why one that git has not finished is no place to work in, or None: whatever is not there yet would look deleted.
+    Nobody has ever worked in it.
+    """
+    if entry.locked != _UNFINISHED:
+        return None
+    away = f"git worktree remove --force --force {shlex.quote(os.fspath(place.path))}"
+    lifted_by = f"git is still making it, or was ended over that: once none works there, in the project: {away}"
+    return conflict(place, f"{lifted_by}; then it is made anew")
 
 
 async def _of_another(place: Place) -> Refusal | None:

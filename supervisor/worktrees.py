@@ -27,6 +27,7 @@ from supervisor.workspaces import (
     real,
     repository_of,
     throw_away,
+    unfinished,
     unusable,
 )
 
@@ -126,6 +127,8 @@ def _aside(place: Place) -> Path:
 
 async def _removable(place: Place, entry: Entry) -> Refusal | None:
     """Why the worktree that git has registered there is not taken away, or None."""
+    if refusal := unfinished(place, entry):
+        return refusal
     if entry.locked is not None:
         why = f" ({one_line(entry.locked)})" if entry.locked else ""
         return conflict(place, f"somebody locked it{why}: git worktree unlock lifts that")

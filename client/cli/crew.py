@@ -147,6 +147,11 @@ class Node:
         """Whether it came true in time."""
         return not self.ask("event.wait", predicate=predicate, timeout_ms=int(seconds * 1000))["timed_out"]
 
+    def read_back(self, begun: Any, seconds: float) -> Any:
+        """The effect, once it is known what came of it, or that nobody can say; as it is when that takes longer."""
+        self.wait(f"effect:{begun['id']}.version>{begun['version']}", seconds)
+        return self.ask("effect.show", effect_id=begun["id"])
+
 
 def _writes(op: str) -> bool:
     noun, _, verb = op.partition(".")

@@ -14,8 +14,10 @@ _WAIT_MS = 60_000
 _OVER = {"completed", "cancelled"}
 
 
-def follow(node: Node, run_id: str, *, quiet: bool) -> None:
-    """Until every Work of the run is closed, or the run is over."""
+def follow(node: Node, run_id: str, *, quiet: bool) -> bool:
+    """Until every Work of the run is closed, or the run is over, or was taken down: then nobody does anything in it
+    before it goes on. Whether it was.
+    """
     drawn, last = 0, ""
     while True:
         board = node.ask("team-run.board", team_run_id=run_id)
@@ -27,8 +29,18 @@ def follow(node: Node, run_id: str, *, quiet: bool) -> None:
             say.out(line)
         left = sum(board["counts"][name] for name in ("open", "active", "review"))
         if not left or board["run"]["state"] in _OVER:
-            return
+            return False
+        if _taken_down(node, board["run"]):
+            return True
         node.ask("event.wait", predicate=f"team-run:{run_id}.seq>{seq}", timeout_ms=_WAIT_MS)
+
+
+def _taken_down(node: Node, run: Any) -> bool:
+    """Whether ``firm down`` has ended its members before its last Work was closed."""
+    if run["state"] != "draining":
+        return False
+    open_ = [each for each in node.every("session.list", team_run_id=run["id"]) if each["state"] != "closed"]
+    return all(each["driver"] != "host_driven" for each in open_)
 
 
 def _draw(board: Any, drawn: int) -> int:
@@ -79,8 +91,10 @@ class End:
         return f"Run {run_id} is {self.state}, not every member is proven ended{below}; end them: firm down {run_id}"
 
 
-def outcome(node: Node, run_id: str, end: End | None, *, as_json: bool) -> int:
-    """What became of every Work; 0 when all were accepted, and the members are proven ended where they had to."""
+def outcome(node: Node, run_id: str, end: End | None, *, down: bool = False, as_json: bool) -> int:
+    """What became of every Work; 0 when all were accepted, and the members are proven ended where they had to. ``down``
+    is whether the run was taken down.
+    """
     works = node.every("work.list", team_run_id=run_id)
     good = all(work["resolution"] == "accepted" for work in works)
     status = 0 if good and (end is None or end.proven) else 1
@@ -93,5 +107,7 @@ def outcome(node: Node, run_id: str, end: End | None, *, as_json: bool) -> int:
     for work in works:
         say.out(f"  {work['resolution'] or work['phase']:<10} {work['title']}")
     members = end.said(run_id) if end else f"The members still run; end them: firm down {run_id}"
+    if down:
+        members = f"Run {run_id} was taken down, and its members have ended; firm up goes on with it."
     say.out(f"{'Every Work was accepted.' if good else 'Not every Work was accepted.'} {members}")
     return status

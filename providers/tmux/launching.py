@@ -68,7 +68,8 @@ async def _read_back(server: Server, row: Row, launch: Launch) -> Handle | NotSt
         shown = await screen(server, row.pane)
         await server.ask("kill-session", "-t", f"={row.launch_id}")
         return NotStarted(why=Why.ENDED_AT_ONCE, detail=shown)
-    await _left_tmux(server, row.pid)
+    if not await _left_tmux(server, row.pid):
+        return unreachable(Unreachable(detail=f"its process has not begun within {_EXEC_WITHIN:g} s"))
     stands = await _in_time(server.patience, functools.partial(_stands_in, row.pid, launch.cwd))
     if stands is None:
         return unreachable(_silent(launch.cwd))
@@ -104,11 +105,13 @@ def _silent(path: str) -> Unreachable:
     return Unreachable(detail=f"the file system of {path!r} does not answer")
 
 
-async def _left_tmux(server: Server, pid: int) -> None:
-    """Until a child of the server is no longer a copy of it: only before exec does it go to its folder."""
+async def _left_tmux(server: Server, pid: int) -> bool:
+    """Whether a child of the server is no longer a copy of it, in time: only before exec does it go to its folder."""
     with trio.move_on_after(_EXEC_WITHIN):
         while _image(pid) == _image(server.process.pid) != "":  # noqa: ASYNC110 — of another process; nothing tells
             await trio.sleep(_LOOK_AGAIN)
+        return True
+    return False
 
 
 def _image(pid: int) -> str:

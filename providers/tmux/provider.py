@@ -66,8 +66,8 @@ class Tmux:
         self._writers: defaultdict[str, trio.Lock] = defaultdict(trio.Lock)
 
     async def open(self) -> Opened | Unreachable:
-        """Start the server, or adopt the one that runs. Nothing to do while the one that was opened lives."""
-        if self._server is not None and self._server.process.lives():
+        """Start the server, or adopt the one that runs. Nothing to do while the one that was opened can be asked."""
+        if self._server is not None and self._server.process.lives() and self._places.socket.exists():
             await trio.lowlevel.checkpoint()
             return Opened(server=self._server.process, adopted=True)
         return await self._opening.ask()

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -243,12 +244,25 @@ def no_place(places: Places, error: OSError) -> Unreachable:
 
 
 async def _answering(server: Server) -> Server | Unreachable:
-    """A server that has just begun has no socket yet."""
+    """A server that has just begun has no socket yet. One whose socket was removed makes it anew when asked to."""
+    asked = False
     while (problem := await server.proven()) is not None:
         if not server.process.lives():
             return problem
+        if not asked and not server.places.socket.exists() and _listens_to(server.process, signal.SIGUSR1):
+            asked = server.process.signal(signal.SIGUSR1)
         await trio.sleep(_TRY_AGAIN)
     return server
+
+
+def _listens_to(process: Process, number: signal.Signals) -> bool:
+    """Whether a process has a handler for that signal. One that has not become tmux yet would die of it."""
+    try:
+        lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    except OSError:
+        return False
+    caught = next((int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:")), 0)
+    return bool(caught >> (number - 1) & 1)
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 from tests.support.runs import Field
 
@@ -82,3 +83,30 @@ def test_a_member_that_died_with_its_terminal_while_no_daemon_looked_gets_a_succ
     assert (second["session_gen"], field.roots()) == (first["session_gen"] + 1, [second["pid"]])
     kinds = [each["kind"] for each in field.ask("event", "list", "--stream", f"session/{first['id']}")["items"]]
     assert "exited: lost: its terminal is gone and its process has ended" in kinds
+
+
+def test_a_member_that_outlives_its_terminal_is_lost_within_seconds_and_a_person_ends_it(field: Field) -> None:
+    """It does not listen when its terminal hangs up: nobody sees it or types to it, and it is not shown as running."""
+    profiles = Path(field.environment["XDG_CONFIG_HOME"]) / "firm" / "profiles"
+    profiles.mkdir(parents=True)
+    stands = field.home.temporary / "stands"
+    os.mkfifo(stands)
+    deaf = f"trap '' HUP; echo it does > {stands}; while :; do sleep 600; done"
+    (profiles / "deaf.toml").write_text(f'argv = ["/bin/sh", "-c", "{deaf}"]\n')
+    path = field.team("kiwi")
+    path.write_text(path.read_text() + 'profile = "deaf"\n')
+    field.start()
+    assert field.call("up", "team.toml", "--detach").returncode == 0
+    (session,) = field.until_live()
+    assert stands.read_text() == "it does\n"
+    server = field.server()
+    assert server is not None
+    os.kill(server, signal.SIGKILL)
+    waited = field.look("event.wait", predicate=f"session:{session['id']}.state=recovery_required", timeout_ms=5000)
+    assert not waited["timed_out"]
+    kinds = [each["kind"] for each in field.ask("event", "list", "--stream", f"session/{session['id']}")["items"]]
+    assert kinds[-1] == "lost: lost: its terminal is gone, its process is not"
+    assert field.roots() == [session["pid"]]
+    assert field.call("close", "kiwi").returncode == 0
+    assert field.roots() == []
+    assert field.call("down").returncode == 0

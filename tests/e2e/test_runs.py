@@ -8,6 +8,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ import psutil
 import pytest
 
 from providers.process import Process, process, under
-from tests.support.bound import Operator
+from tests.support.bound import ROOT, WHO, Operator
 from tests.support.daemon import Daemon, Home
 from tests.support.wire import PATIENCE
 
@@ -28,6 +29,23 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is n
 STRAY = """#!/bin/sh
 setsid sh -c 'setsid sh -c "trap : TERM HUP; echo \\$\\$ > {fifo}; while :; do sleep 600; done" & exit 0' &
 while :; do sleep 600; done
+"""
+
+#: The program of a Work: leaves a child behind, forked twice, in a session of its own, in an environment that it is
+#: given; once nobody of the member is above it, that asks with the operator's key, and says what it is taken for.
+ASKS = """#!{python} -I
+import os, signal
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        open({may!r}).read()
+        os.dup2(os.open({told!r}, os.O_WRONLY), 1)
+        os.execve({python!r}, [{python!r}, "-I", "-c", {who!r}, {root!r}], {env})
+    os._exit(0)
+os.wait()
+open({may!r}, "w").write("now")
+while True:
+    signal.pause()
 """
 
 
@@ -238,10 +256,27 @@ def test_a_session_that_is_closed_leaves_nothing(scene: Scene) -> None:
     assert [each["state"] for each in scene.sessions() if each["id"] == session["id"]] in ([], ["closed"])
 
 
+@pytest.mark.parametrize("env", ["dict(os.environ)", "{}"], ids=["marked", "without its mark"])
+def test_what_leaves_the_tree_of_a_member_is_not_the_operator(scene: Scene, env: str) -> None:
+    """Though it shows the operator's key: it hangs below our terminals, whatever stands in its environment."""
+    may, told = scene.home.temporary / "may", scene.home.temporary / "told"
+    os.mkfifo(may)
+    os.mkfifo(told)
+    given = f"{{**{env}, 'FIRM_HOME': {str(scene.home.folder)!r}}}"
+    script = ASKS.format(python=sys.executable, may=str(may), told=str(told), who=WHO, root=str(ROOT), env=given)
+    scene.session()
+    scene.working(script)
+    assert told.read_text().strip() == "NOT_AUTHORIZED"
+
+
 def test_no_secret_stands_where_others_read(scene: Scene) -> None:
-    """Neither the capability of a session nor the key of the operator: in no argv, no tmux, no file, no event."""
-    session = scene.session()
-    scene.working("#!/bin/sh\nexec sleep 600\n")
+    """Neither the capability of a session nor the key of the operator: in no argv, no tmux, no file, no event; nor in
+    what a program says that tells all that it knows, on the screen and in its log.
+    """
+    session, told = scene.session(), scene.home.temporary / "told"
+    os.mkfifo(told)
+    scene.working(f"#!/bin/sh\nenv\necho told > {told}\nexec sleep 600\n")
+    assert told.read_text() == "told\n"
     variables = Path(f"/proc/{session['pid']}/environ").read_bytes().split(b"\0")
     (token,) = [each.partition(b"=")[2] for each in variables if each.startswith(b"FIRM_CAPABILITY=")]
     assert token
@@ -253,7 +288,9 @@ def test_no_secret_stands_where_others_read(scene: Scene) -> None:
     (effect,) = scene.effects()
     for words in (["show-environment", "-g"], ["show-environment", "-t", f"={effect['id']}"], ["show-options", "-g"]):
         places[" ".join(words)] = subprocess.run([*tmux, *words], check=True, capture_output=True).stdout
-    for path in scene.home.folder.rglob("*"):
+    shown = ["capture-pane", "-p", "-S", "-", "-t", f"={effect['id']}:"]
+    places["the screen"] = subprocess.run([*tmux, *shown], check=True, capture_output=True).stdout
+    for path in (*scene.home.folder.rglob("*"), *scene.home.temporary.rglob("*")):
         if path.is_file() and path.name not in {"operator.key", "node.secret"}:
             places[str(path)] = path.read_bytes()
     places["the log"] = str(scene.daemon.log).encode()
@@ -261,3 +298,4 @@ def test_no_secret_stands_where_others_read(scene: Scene) -> None:
     assert [where for where, said in places.items() if any(secret in said for secret in secrets)] == []
     assert any(effect["id"].encode() in said for where, said in places.items() if where.startswith("argv")) is False
     assert str(scene.home.database) in places
+    assert {where for where, said in places.items() if b"FIRM_LAUNCH_ID=" in said} > {"the screen"}, "screen and log"

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -271,6 +272,47 @@ def test_down_leaves_no_process_not_even_one_that_left_its_tree(me: Person) -> N
     assert [each["ended"] for each in done.json["members"]] == [True]
     daemon = me.shell.pid()
     assert [each.pid for each in me.left()] == [daemon]
+
+
+@pytest.mark.parametrize("when_done", ["stay", "end"])
+def test_an_up_whose_run_is_taken_down_ends_and_says_so(me: Person, when_done: str) -> None:
+    """Nobody would ever do anything that it could wait for."""
+    me.writes(TEAM.replace('host = "me"\n', f'host = "me"\nwhen_done = "{when_done}"\n', 1))
+    works = me.ups()["works"]
+    me.shell.firm("wait", f"work:{works['a']}.phase=review")
+    up = me.shell.begin("up")
+    assert up.stdout is not None
+    while "1 review" not in (said := up.stdout.readline().decode()):
+        assert said, "it ended"
+    assert me.downs().json["state"] == "draining"
+    out, err = up.communicate(timeout=PATIENCE)
+    assert (up.returncode, complaints(err.decode())) == (1, "")
+    (run,) = me.shell.answer("team-run", "list")["items"]
+    told = f"Run {run['id']} was taken down, and its members have ended; firm up goes on with it."
+    assert out.decode().endswith(f"Not every Work was accepted. {told}\n")
+
+
+def test_down_names_what_it_could_not_prove_once_that_is_known_and_ends_it_once_a_person_has_looked(me: Person) -> None:
+    """Its terminals do not answer: whether they have ended nobody can say."""
+    works = me.ups()["works"]
+    me.shell.firm("wait", f"work:{works['a']}.phase=review")
+    server = int(json.loads((me.shell.home / "run" / "tmux" / "server.json").read_bytes())["pid"])
+    os.kill(server, signal.SIGSTOP)
+    try:
+        done = me.downs()
+    finally:
+        os.kill(server, signal.SIGCONT)
+    assert (done.status, done.json["state"]) == (1, "draining")
+    ((name, ended, why),) = [(each["name"], each["ended"], each["why"]) for each in done.json["members"]]
+    assert (name, ended, why) == ("bob", False, f"the tmux server {server} did not answer within 5 s")
+    again = me.shell.tries("down")
+    assert again.status == 1
+    (look,) = re.findall(r"NOT PROVEN ENDED bob: .*: (firm resolve \w+)$", again.out, re.MULTILINE)
+    (told,) = re.findall(r"^(firm resolve EFFECT .*)$", me.shell.firm("resolve"), re.MULTILINE)
+    assert told.startswith("firm resolve EFFECT --finding confirm_applied")
+    me.shell.firm(*look.split()[1:], "--finding", "confirm_applied", "--reason", "looked")
+    assert me.downs().status == 0
+    assert [each.pid for each in me.left()] == [me.shell.pid()]
 
 
 def test_a_run_with_a_work_that_is_not_closed_stays_draining_and_up_goes_on_with_it(me: Person) -> None:

@@ -154,3 +154,8 @@ def test_nor_is_one_whose_process_ended_before_it_was_accepted(daemon: Daemon) -
         daemon.signal(signal.SIGCONT)
         said = client.rest()
     assert said == [] or refused(said)["code"] == Code.NOT_AUTHORIZED
+
+
+def test_a_record_of_the_terminals_that_cannot_be_read_keeps_nobody_out(daemon: Daemon) -> None:
+    (daemon.home.run / "tmux" / "server.json").mkdir(parents=True)
+    assert heard(daemon)[0]["hello"]["plane"] == "operator"

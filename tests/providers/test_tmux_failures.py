@@ -10,8 +10,9 @@ import attrs
 import pytest
 import trio
 
-from providers.port import Seen, Stopped
+from providers.port import NotStarted, Seen, Stopped, Unreachable, Why
 from providers.process import Process
+from providers.tmux import launching
 from providers.tmux.provider import Opened, Tmux
 from providers.tmux.server import Said
 from tests.support.terminals import left_over, python, shell, shown, started, tmux_in
@@ -85,6 +86,44 @@ async def test_a_server_is_found_whatever_the_environment_says(monkeypatch: pyte
         assert await trio.Path(tmp_path / "tmux-0").exists() is False
         monkeypatch.undo()
     await trio.Path(place.parent).rmdir()
+
+
+async def test_a_process_that_is_slow_to_begin_is_not_taken_for_one_in_another_folder(
+    tmux: Tmux, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it is another program than tmux, it may still stand where tmux does."""
+    wanted = shell(tmp_path, "read x")
+    with monkeypatch.context() as slow:
+        slow.setattr(launching, "_EXEC_WITHIN", 0.05)
+        slow.setattr(launching, "_image", lambda _: "tmux")
+        slow.setattr(launching, "_stands_in", lambda *_: False)
+        found = await tmux.start(wanted)
+    assert isinstance(found, NotStarted)
+    assert (found.why, found.detail) == (Why.UNREACHABLE, "its process has not begun within 0.05 s")
+    seen = await tmux.observe()
+    assert isinstance(seen, Seen)
+    assert [(pane.ended, pane.handle.launch_id) for pane in seen.panes.values()] == [(None, wanted.launch_id)]
+    assert (await started(tmux, wanted)).pid == seen.panes[wanted.launch_id].handle.pid
+
+
+async def test_a_socket_that_somebody_removed_is_made_anew(tmux: Tmux, tmp_path: Path) -> None:
+    """The server and its terminals are there all the same, and none of them is started twice."""
+    handle = await started(tmux, shell(tmp_path, "read x"))
+    assert tmux._server is not None
+    places = tmux._server.places
+    places.socket.unlink()
+    assert isinstance(await tmux.observe(), Unreachable)
+    server = await tmux.open()
+    assert isinstance(server, Opened)
+    assert server.adopted
+    seen = await tmux.observe()
+    assert isinstance(seen, Seen)
+    assert [pane.handle for pane in seen.panes.values()] == [handle]
+    places.socket.unlink()
+    other = Tmux(places.folder)  # as the next daemon does
+    assert await other.open() == server
+    assert await other.observe() == seen
+    assert await other.stop(handle) == Stopped(left=())
 
 
 async def test_what_is_not_ascii_is_seen_in_any_locale(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

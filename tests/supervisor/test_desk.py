@@ -27,6 +27,7 @@ from client.protocol.team_run import (
     TeamRun,
     TeamRunState,
 )
+from providers.port import Handle, Launch, NotStarted, Why
 from providers.process import Process, stat
 from supervisor import desk
 from tests.support.runtime import Runtime, runtime
@@ -140,6 +141,49 @@ async def test_a_launcher_that_never_says_anything_is_ended(world: Runtime, monk
     session = world.session()
     assert session is not None
     assert (session.state, session.pid) == (SessionState.COLD, 0)
+
+
+async def test_a_launch_whose_answer_is_lost_is_the_process_that_it_started(
+    world: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked for again by its id, and nothing else is started."""
+    begun: list[Handle | NotStarted] = []
+    start = world.provider.start
+
+    async def lost(launch: Launch) -> Handle | NotStarted:
+        begun.append(await start(launch))
+        return NotStarted(why=Why.UNREACHABLE, detail="it did not answer") if len(begun) == 1 else begun[-1]
+
+    monkeypatch.setattr(world.provider, "start", lost)
+    world.supervise()
+    live = await world.live()
+    first, second = begun
+    assert isinstance(first, Handle)
+    assert (first, live.pid, live.session_gen) == (second, first.pid, 1)
+    ((certainty, pid),) = [(each.certainty, each.pid) for each in await world.effects()]
+    assert (certainty, pid) == (Certainty.APPLIED, first.pid)
+    assert await world.living() == [first.pid]
+
+
+async def test_a_launch_that_nobody_answers_twice_is_unknown_until_its_terminal_is_looked_for(
+    world: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, asked = world.provider.start, 0
+
+    async def silent(launch: Launch) -> Handle | NotStarted:
+        nonlocal asked
+        asked += 1
+        await trio.lowlevel.checkpoint()
+        return NotStarted(why=Why.UNREACHABLE, detail="it did not answer") if asked < 3 else await start(launch)
+
+    monkeypatch.setattr(world.provider, "start", silent)
+    world.supervise()
+    live = await world.live()
+    first, second = await world.effects()
+    assert (first.certainty, first.readback) == (Certainty.NOT_APPLIED, "no terminal bears its id")
+    assert (second.certainty, second.pid) == (Certainty.APPLIED, live.pid)
+    said = (await world.node.ok(ListEvents(stream=f"effect/{first.id}"))).items
+    assert [each.kind for each in said] == ["launch prepared", "unknown", "not_applied"]
 
 
 async def test_a_program_that_cannot_be_run_is_the_reason(world: Runtime) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import attrs
 import pytest
+import trio
 
 from client.git import GitUnusable, git
 from client.protocol.refusals import Code, Refusal
+from supervisor import workspaces
 from supervisor.snapshots import checked_out
 from supervisor.workspaces import Place, Workspace, Workspaces, plan
 from supervisor.worktrees import Worktrees
@@ -29,12 +31,15 @@ class Bench:
 
     async def refused(self, code: Code, said: str, place: Place | None = None) -> None:
         before = self.repo.state()
+        await self.refuses(code, said, place)
+        assert self.repo.state() == before
+
+    async def refuses(self, code: Code, said: str, place: Place | None = None) -> None:
         refusal = await Workspaces().worktree(place or self.place)
         assert isinstance(refusal, Refusal), refusal
         about = self.place.path if code is Code.WORKSPACE_CONFLICT else (place or self.place).root
         assert (refusal.code, refusal.about) == (code, str(about))
         assert said in refusal.lifted_by
-        assert self.repo.state() == before
 
     async def not_archived(self, code: Code, said: str) -> None:
         before = self.repo.state()
@@ -198,6 +203,36 @@ async def test_a_locked_one_is_adopted_while_it_is_there_and_never_removed(bench
     await bench.not_archived(Code.WORKSPACE_CONFLICT, "locked it (on a stick)")
     shutil.rmtree(path)
     await bench.refused(Code.WORKSPACE_CONFLICT, "locked (on a stick)")
+
+
+async def test_one_over_which_git_was_ended_is_no_place_to_work_in(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of its files are not there: whoever commits all that it sees would delete them."""
+    monkeypatch.setattr(workspaces, "_FINISHED_WITHIN", 0.5)
+    bench.repo.commit(".gitattributes", "*.cut filter=cut\n")
+    bench.repo.commit("a.cut", "a\n")
+    ends = "read -r _ _ _ above _ < /proc/$PPID/stat; kill -9 $above $PPID"
+    bench.repo.git("config", "filter.cut.smudge", ends)
+    await bench.refuses(Code.WORKSPACE_CONFLICT, "git ended with status -9")
+    bench.repo.git("config", "--unset", "filter.cut.smudge")
+    away = f"git worktree remove --force --force {bench.place.path}"
+    await bench.refused(Code.WORKSPACE_CONFLICT, away)
+    await bench.not_archived(Code.WORKSPACE_CONFLICT, away)
+    bench.repo.git(*away.split()[1:])  # as advised
+    assert ((await bench.made()) / "a.cut").read_text() == "a\n"
+
+
+async def test_one_that_git_is_still_making_is_waited_for(bench: Bench) -> None:
+    """The daemon that began it was killed; its git goes on."""
+    path = await bench.made()
+    bench.repo.git("worktree", "lock", "--reason", "initializing", str(path))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.made)
+        with trio.move_on_after(0.5):
+            await trio.sleep_forever()
+        assert nursery.child_tasks
+        bench.repo.git("worktree", "unlock", str(path))
 
 
 async def test_a_dirty_one_is_never_removed(bench: Bench) -> None:

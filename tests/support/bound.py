@@ -21,7 +21,7 @@ from tests.support.wire import Client
 ROOT = Path(__file__).parents[2]
 FIRM = Path(sys.executable).with_name("firm")
 #: Says hello with the operator key, and prints what the daemon takes it for.
-_WHO = """
+WHO = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
@@ -94,7 +94,7 @@ class OwnShell:
 
     def who(self, *, below: int = 1) -> str:
         """Who a process is, that many generations below the shell, which shows the operator key."""
-        script = self._written("who.py", _WHO)
+        script = self._written("who.py", WHO)
         line = f"{sys.executable} {script} {ROOT}"
         for _ in range(below - 1):
             line = f"bash -c {shlex.quote(f'{line}; true')}"
@@ -102,7 +102,7 @@ class OwnShell:
 
     def who_left(self) -> str:
         """Who a process is that left the tree: forked twice, in a session of its own, its parent gone and reaped."""
-        script, leave = self._written("who.py", _WHO), self._written("leave.py", _LEAVE)
+        script, leave = self._written("who.py", WHO), self._written("leave.py", _LEAVE)
         may, told = self.home.temporary / "may", self.home.temporary / "told"
         os.mkfifo(may)
         os.mkfifo(told)

@@ -17,6 +17,7 @@ from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from daemon import peer
 from daemon.peer import Known, Peer, Process, ancestors, resolve, session_sign
+from providers.process import Process as Seen
 from providers.process import Stat, stat
 
 KEY = "5a" * 32
@@ -71,6 +72,14 @@ def test_a_mark_is_found_on_every_floor() -> None:
         assert f"process {process.pid} carries" in session_sign(pid, NO_DAEMON)
 
 
+def test_what_hangs_below_the_terminals_is_known_without_a_mark() -> None:
+    with standing(*below()) as (pid, process):
+        found = stat(process.pid)
+        assert found is not None
+        assert f"process {pid} hangs below" in session_sign(pid, NO_DAEMON, Seen(process.pid, found.start_ticks))
+        assert session_sign(pid, NO_DAEMON, Seen(process.pid, found.start_ticks + 1)) == "", "another of that number"
+
+
 def test_a_process_may_call_itself_anything() -> None:
     rename = "open('/proc/self/comm', 'w').write(') R 1 1 (')"
     with standing(*below("FIRM_SESSION"), before=rename, env={"FIRM_SESSION": "x"}) as (pid, process):
@@ -108,7 +117,9 @@ def _no_session(_: str) -> Refusal:
     raise AssertionError("no session is known")
 
 
-NO_SESSIONS = Known(operator_key=KEY, proven=dict, of_process=_no_session, by_token=lambda _: None)
+NO_SESSIONS = Known(
+    operator_key=KEY, proven=dict, of_process=_no_session, by_token=lambda _: None, terminals=lambda: None
+)
 
 
 def operator(process: Process) -> Peer | Refusal:

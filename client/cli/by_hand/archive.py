@@ -30,9 +30,7 @@ def _archive(named: str, reason: str, *, as_json: bool) -> int:
     node = Node()
     there = [_named(each) for each in node.ask("workspace.list")["items"]]
     one = one_of(there, named, "worktree")
-    effect = node.ask("workspace.archive", path=one["id"], reason=reason)
-    node.wait(f"effect:{effect['id']}.state=settled", _SECONDS)
-    effect = node.ask("effect.show", effect_id=effect["id"])
+    effect = node.read_back(node.ask("workspace.archive", path=one["id"], reason=reason), _SECONDS)
     if effect["certainty"] == "not_applied":
         code, _, lifted_by = effect["readback"].partition(": ")
         refusal: dict[str, object] = {"code": code, "about": one["id"], "lifted_by": lifted_by, "current_version": None}

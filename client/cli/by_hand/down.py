@@ -45,24 +45,26 @@ def _down(wanted: str, *, as_json: bool) -> int:
 
 
 def _close(node: Node, session: Any, names: dict[str, str]) -> dict[str, Any]:
-    begun = {"name": names[session["agent_member_id"]], "session": session["id"], "effect": "", "why": ""}
+    begun: dict[str, Any] = {
+        "name": names[session["agent_member_id"]],
+        "session": session["id"],
+        "effect": None,
+        "why": "",
+    }
     try:
         effect = node.ask("session.close", session_id=session["id"], reason="firm down")
     except Refused as why:
         return {**begun, "why": str(why.refusal["lifted_by"])}
-    return {**begun, "effect": effect["id"]}
+    return {**begun, "effect": effect}
 
 
 def _settled(node: Node, begun: dict[str, Any]) -> dict[str, Any]:
     """With what was read back of its end."""
-    if not begun["effect"]:
-        return {**begun, "ended": False}
-    settled = node.wait(f"effect:{begun['effect']}.state=settled", SECONDS)
-    effect = node.ask("effect.show", effect_id=begun["effect"])
-    why = (
-        effect["readback"] if settled else f"not read back within {SECONDS} s: {effect['readback'] or effect['state']}"
-    )
-    return {**begun, "ended": effect["certainty"] == "applied", "why": why}
+    if begun["effect"] is None:
+        return {**begun, "effect": "", "ended": False}
+    effect = node.read_back(begun["effect"], SECONDS)
+    why = effect["readback"] if effect["state"] != "prepared" else f"not read back within {SECONDS} s"
+    return {**begun, "effect": effect["id"], "ended": effect["certainty"] == "applied", "why": why}
 
 
 def sweep(node: Node) -> list[int]:

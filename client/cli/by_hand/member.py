@@ -33,9 +33,7 @@ def _logs(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
 
 
 def _control(node: Node, verb: str, name: str, reason: str, *, as_json: bool) -> int:
-    effect = node.ask(f"session.{verb}", session_id=node.session(name)["id"], reason=reason)
-    node.wait(f"effect:{effect['id']}.state=settled", _SECONDS)
-    effect = node.ask("effect.show", effect_id=effect["id"])
+    effect = node.read_back(node.ask(f"session.{verb}", session_id=node.session(name)["id"], reason=reason), _SECONDS)
     done = effect["certainty"] == "applied"
     say.out(say.dumps({"effect": effect}) if as_json else _said(verb, name, effect))
     return 0 if done else 1

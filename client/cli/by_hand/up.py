@@ -1,4 +1,5 @@
-"""``firm up``: the run that a team file describes, started and followed until every Work of it is closed.
+"""``firm up``: the run that a team file describes, started and followed until every Work of it is closed, or
+somebody takes it down.
 
 Safe to repeat: the same file gives the same run. What the file says otherwise than the node is shown before it is
 changed.
@@ -165,8 +166,9 @@ def _raise(node: Node, raising: Raising, given: dict[str, object], *, as_json: b
         works = {key: work["id"] for key, work in raising.works.items()}
         say.out(say.dumps({"run": run_id, "works": works, "not_changed": kept}) if as_json else text)
         return 0
-    follow(node, run_id, quiet=as_json)
-    return outcome(node, run_id, End.of(node, run_id) if wanted.ends else None, as_json=as_json)
+    down = follow(node, run_id, quiet=as_json)
+    end = End.of(node, run_id) if wanted.ends and not down else None
+    return outcome(node, run_id, end, down=down, as_json=as_json)
 
 
 def _agreed(raising: Raising, given: dict[str, object], *, as_json: bool) -> bool:
