@@ -251,7 +251,7 @@ class Fake:
         if isinstance(left, Unreachable):
             return left
         if not left:
-            del self._terminals[handle.launch_id]
+            self._terminals.pop(handle.launch_id, None)  # two may end the same at once
         return Stopped(left=left)
 
     async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:

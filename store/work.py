@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from client.protocol.ids import AgentMemberId, MemberRunId, MembershipId, TeamId, TeamRunId, WorkId
+from client.protocol.ids import MemberRunId, MembershipId, TeamId, TeamRunId, WorkId
+from client.protocol.team_run import MemberRun
 from client.protocol.work import Condition, Phase, Work
 from store.keeper import Keeper, Page, page
 from store.sql import sql
@@ -16,7 +17,21 @@ WORKS = Keeper("work", "works", Work)
 _PAGE = sql(f"""
     SELECT place, {WORKS.columns} FROM works
     WHERE team_run_id = :run_id AND place > :after AND (:phase IS NULL OR phase = :phase)
-      AND (:condition IS NULL OR condition = :condition) AND (:owner_id IS NULL OR owner_id = :owner_id)
+      AND (:condition IS NULL OR condition = :condition)
+    ORDER BY place LIMIT :limit
+""")  # noqa: S608
+
+_OF_OWNER = sql(f"""
+    SELECT place, {WORKS.columns} FROM works INDEXED BY works_by_owner
+    WHERE owner_id = :owner_id AND team_run_id = :run_id AND place > :after
+      AND (:condition IS NULL OR condition = :condition)
+    ORDER BY place LIMIT :limit
+""")  # noqa: S608
+
+_OF_OWNER_IN_PHASE = sql(f"""
+    SELECT place, {WORKS.columns} FROM works INDEXED BY works_by_owner
+    WHERE owner_id = :owner_id AND phase = :phase AND team_run_id = :run_id AND place > :after
+      AND (:condition IS NULL OR condition = :condition)
     ORDER BY place LIMIT :limit
 """)  # noqa: S608
 
@@ -32,7 +47,13 @@ def list_page(  # noqa: PLR0913 — every filter of the list
     limit: int,
 ) -> Page[Work]:
     def load(a: int, m: int) -> list[tuple[Any, ...]]:
-        return tx.rows(_PAGE, run_id=run_id, after=a, limit=m, phase=phase, condition=condition, owner_id=owner_id)
+        if owner_id is None:
+            return tx.rows(_PAGE, run_id=run_id, after=a, limit=m, phase=phase, condition=condition)
+        if phase is None:
+            return tx.rows(_OF_OWNER, run_id=run_id, after=a, limit=m, condition=condition, owner_id=owner_id)
+        return tx.rows(
+            _OF_OWNER_IN_PHASE, run_id=run_id, after=a, limit=m, phase=phase, condition=condition, owner_id=owner_id
+        )
 
     return page(tx, WORKS, load, after, limit)
 
@@ -145,21 +166,47 @@ def of_run(tx: Tx, run_id: TeamRunId) -> list[Work]:
     return WORKS.many(tx, _OF_RUN, run_id=run_id)
 
 
-_CLAIMABLE = WORKS.select("""
-    INDEXED BY works_by_standing
-    WHERE team_run_id = :run_id AND phase = 'open' AND condition = 'normal' AND owner_id IS NULL
-      AND claim_mode = 'team_claim' AND required_role IN ('', :role)
-      AND (eligible = '[]' OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(eligible), eligible, '[]'))
-                                      WHERE value = :agent_id))
-      AND NOT EXISTS (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
-                      WHERE e.work_id = works.id AND n.resolution IS NOT 'accepted')
-    ORDER BY place LIMIT 5
-""")
+#: What ``works_claimable`` is an index of.
+_FREE = "team_run_id = :run_id AND phase = 'open' AND condition = 'normal' AND owner_id IS NULL\
+ AND claim_mode = 'team_claim'"
+
+# From one list of eligible members to the next, and into those that name this one: what is for others is passed over.
+_CLAIMABLE = sql(f"""
+    SELECT place, {WORKS.columns} FROM works WHERE n IN (
+        WITH RECURSIVE lists (names) AS (
+            SELECT min(eligible) FROM works INDEXED BY works_claimable WHERE {_FREE}
+            UNION ALL
+            SELECT (SELECT min(eligible) FROM works INDEXED BY works_claimable WHERE {_FREE} AND eligible > names)
+            FROM lists WHERE names IS NOT NULL
+        ), roles (role) AS (SELECT '' UNION SELECT :role)
+        SELECT c.n FROM lists CROSS JOIN roles CROSS JOIN works c ON c.n IN (
+            SELECT w.n FROM works w INDEXED BY works_claimable
+            WHERE {_FREE} AND w.eligible = lists.names AND w.required_role = roles.role AND w.place > :after
+              AND w.verifier_id IS NOT :membership_id
+              AND NOT EXISTS (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
+                              WHERE e.work_id = w.id AND n.resolution IS NOT 'accepted')
+            ORDER BY w.place LIMIT :limit)
+        WHERE lists.names = '[]' OR EXISTS (
+            SELECT 1 FROM json_each(iif(json_valid(lists.names), lists.names, '[]')) WHERE value = :agent_id)
+    ) ORDER BY place LIMIT :limit
+""")  # noqa: S608
 
 
-def claimable(tx: Tx, run_id: TeamRunId, *, role: str, agent_id: AgentMemberId) -> list[Work]:
-    """The first ready Works that nobody answers for and this member may claim."""
-    return WORKS.readable(tx, _CLAIMABLE, run_id=run_id, role=role, agent_id=agent_id)
+def claimable(tx: Tx, place: MemberRun, *, after: int = 0, limit: int = 5) -> Page[Work]:
+    """The ready Works that nobody answers for and the member of that place may claim in its run."""
+
+    def load(a: int, m: int) -> list[tuple[Any, ...]]:
+        return tx.rows(
+            _CLAIMABLE,
+            run_id=place.team_run_id,
+            role=place.role,
+            agent_id=place.agent_member_id,
+            membership_id=place.membership_id,
+            after=a,
+            limit=m,
+        )
+
+    return page(tx, WORKS, load, after, limit)
 
 
 _UNBLOCKING = WORKS.select("""

@@ -6,12 +6,14 @@ import trio
 
 from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect, ShowEffect
-from client.protocol.event import WaitForEvent
 from providers.port import Handle, Unreachable
 from supervisor.decide import Control
-from supervisor.desk import HANDSHAKE_SECONDS, Desk, lasting
+from supervisor.desk import NO_TERMINAL, Desk
 from supervisor.means import end, handle_of
 from supervisor.telling import concluded, tell
+
+#: Seconds before a stop is begun again whose launch cannot be read.
+_AGAIN = 10.0
 
 
 async def control(desk: Desk, action: Control) -> None:
@@ -42,18 +44,24 @@ async def control(desk: Desk, action: Control) -> None:
 
 
 async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None) -> None:
-    """A launch that is under way is waited for: it is refused at the door, and ends by itself."""
+    """A launch that is under way here is waited for until what it started is on record. Whoever else began one is
+    gone, and what is there of it bears its id. A launcher that is not told yet what to become is refused at the door.
+    """
+    await desk.starts.awaited(effect.session_id)
     if launch is not None and launch.state is not EffectState.SETTLED:
-        settled = f"effect:{launch.id}.state={EffectState.SETTLED.value}"
-        await lasting(desk.node, WaitForEvent(predicate=settled, timeout_ms=int(HANDSHAKE_SECONDS * 1000), limit=0))
-        launch = await desk.ask(ShowEffect(effect_id=launch.id))
+        shown = await desk.ask(ShowEffect(effect_id=launch.id))
+        if shown is None:  # its record cannot be read now, so nobody knows what was started
+            await trio.sleep(_AGAIN)
+            return
+        launch = shown
     handle = await _process_of(desk, launch)
     if isinstance(handle, Unreachable):
         await desk.settle(effect, Certainty.UNKNOWN, handle.detail)
         return
     if handle is None:
+        await _over(desk, launch, NO_TERMINAL)
         await desk.means.folders.drop(effect.session_id)
-        await desk.settle(effect, Certainty.APPLIED, "it has no process")
+        await desk.settle(effect, Certainty.APPLIED, _without(launch))
         return
     await concluded(desk, effect)
     desk.stopping.add(effect.session_id)
@@ -65,6 +73,7 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
         pids = ", ".join(str(pid) for pid in stopped.left)
         await desk.settle(effect, Certainty.NOT_APPLIED, f"still there: {pids}")
     else:
+        await _over(desk, launch, "it was ended before it was proven")
         proof = "its control group is empty, and " if stopped.grouped else ""
         await desk.settle(effect, Certainty.APPLIED, f"{proof}nothing of it is left below our server")
 
@@ -80,3 +89,21 @@ async def _process_of(desk: Desk, launch: RuntimeEffect | None) -> Handle | Unre
         return seen
     pane = seen.panes.get(launch.id)
     return None if pane is None else pane.handle
+
+
+async def _over(desk: Desk, launch: RuntimeEffect | None, readback: str) -> None:
+    """Nothing of a launch is there, or can come: so nobody has to find out what became of it."""
+    if launch is None or launch.state is EffectState.SETTLED:
+        return
+    shown = await desk.ask(ShowEffect(effect_id=launch.id))  # the door, or who waits for it, may have settled it
+    if shown is not None and shown.state is not EffectState.SETTLED:
+        await desk.settle(launch, Certainty.NOT_APPLIED, readback)
+
+
+def _without(launch: RuntimeEffect | None) -> str:
+    """What was read back of a session that has no process."""
+    if launch is None:
+        return "it has no process: it was never launched"
+    if launch.state is EffectState.SETTLED:
+        return f"it has no process: its launch came to nothing, {launch.readback}"
+    return f"it has no process: {NO_TERMINAL}"

@@ -25,12 +25,13 @@ from client.protocol.ids import MemberRunId, SessionId, TeamRunId
 from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
-from providers.port import Exit, Handle, NotStarted, Pane, Provider, Unreachable, Why
+from providers.port import Exit, Handle, NotStarted, Provider, Unreachable, Why
 from providers.process import Process, boot_id, has_execd, over
 from providers.records import Reading
 from supervisor.decide import MOST_FAILURES, Action, Adopt
 from supervisor.means import Means, cleared, end, give, goes_on, handle_of, start
 from supervisor.records import Records
+from supervisor.starts import Starts
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,8 @@ HANDSHAKE_SECONDS = 15.0
 _BACK_OFF = 0.5
 #: Seconds that a process has to end once its terminal hung up on it.
 _HUNG_UP = 4.0
+#: What is read back of a launch that nobody saw to its end.
+NO_TERMINAL, _UNPROVEN = "no terminal bears its id", "its process ended before it was proven"
 #: A process that lived so long was no failure of its launch.
 _SETTLED_IN = 60.0
 
@@ -73,6 +76,7 @@ class Desk:
     failures: dict[MemberRunId, int] = attrs.Factory(dict)
     _gens: dict[MemberRunId, int] = attrs.Factory(dict)
     stopping: set[SessionId] = attrs.Factory(set)
+    starts: Starts = attrs.Factory(Starts)
     #: When each cycle began that this supervisor has seen from its beginning; which of them it has interrupted, and
     #: what wakes who watches one when that is done.
     began: dict[SessionId, float] = attrs.Factory(dict)
@@ -107,24 +111,26 @@ class Desk:
             return
         cwd = seat.root if isinstance(folder, Refusal) else str(folder)
         resumes = await goes_on(self.means, seat, session, folder)
-        effect = await self.ask(
-            PrepareEffect(
-                session_id=session.id,
-                session_gen=session.session_gen,
-                sup_gen=self.sup_gen,
-                cwd=cwd,
-                resumes=resumes is True,
+        with self.starts.begun(session.id):
+            effect = await self.ask(
+                PrepareEffect(
+                    session_id=session.id,
+                    session_gen=session.session_gen,
+                    sup_gen=self.sup_gen,
+                    cwd=cwd,
+                    resumes=resumes is True,
+                )
             )
-        )
-        if effect is None:
-            await trio.sleep(_AGAIN)
-            return
-        if isinstance(resumes, Refusal):  # on record like every launch that came to nothing
-            log.warning("%s is not launched: %s, %s", seat.agent_name, resumes.code, resumes.lifted_by)
-            await self.settle(effect, Certainty.NOT_APPLIED, f"{resumes.code.value}: {resumes.lifted_by}")
-            self._failed(seat)
-            return
-        await self._launch(seat, session, effect)
+            if effect is None:
+                self.starts.over(session.id)
+                await trio.sleep(_AGAIN)
+                return
+            if isinstance(resumes, Refusal):  # on record like every launch that came to nothing
+                log.warning("%s is not launched: %s, %s", seat.agent_name, resumes.code, resumes.lifted_by)
+                await self.settle(effect, Certainty.NOT_APPLIED, f"{resumes.code.value}: {resumes.lifted_by}")
+                self._failed(seat)
+                return
+            await self._launch(seat, session, effect)
 
     async def _session(self, seat: Seat, folder: Path | Refusal) -> AgentSession | None:
         """The session to launch for: the one that never had a process, or the next one."""
@@ -161,6 +167,7 @@ class Desk:
         )
         if await self.ask(asked) is None:
             return
+        self.starts.over(session.id)
         self.means.crash(Boundary.LAUNCH_RECORDED)
         if await self._became(effect, handle):
             self.means.crash(Boundary.LAUNCH_SETTLED)
@@ -228,15 +235,16 @@ class Desk:
     async def adopt(self, action: Adopt) -> None:
         """Look whether the process of a session is still the one that was launched; go on from there."""
         seat, session, launch = action.seat, action.session, action.launch
+        if launch.state is not EffectState.SETTLED:
+            with self.starts.begun(session.id):
+                await self._reconcile(action)
+            return
         await self.means.ready()
         seen = await self.means.provider.observe()
         if isinstance(seen, Unreachable):
             await self._unseen(session, launch, seen)
             return
         pane = seen.panes.get(launch.id)
-        if launch.state is not EffectState.SETTLED:
-            await self._reconcile(action, pane)
-            return
         if pane is None:
             await self._gone(session, launch)
         elif not _same(pane.handle, launch):
@@ -281,17 +289,24 @@ class Desk:
         log.warning("cannot look for session=%s: %s", session.id, seen.detail)
         await trio.sleep(_AGAIN)
 
-    async def _reconcile(self, action: Adopt, pane: Pane | None) -> None:
+    async def _reconcile(self, action: Adopt) -> None:
         """A launch that nobody settled: a predecessor died over it. What the world shows decides."""
         seat, session, launch = action.seat, action.session, action.launch
+        await self.means.ready()
+        seen = await self.means.provider.observe()
+        if isinstance(seen, Unreachable):
+            self.starts.over(session.id)
+            await self._unseen(session, launch, seen)
+            return
+        pane = seen.panes.get(launch.id)
         if pane is not None and pane.ended is None and _became_it(pane.handle, session):
             await self.settle(launch, Certainty.APPLIED, f"pid={pane.handle.pid} has become its program")
+            self.starts.over(session.id)
             await self._follow(seat, session, pane.handle)
         elif pane is not None and pane.ended is None:
             await self._launch(seat, session, launch)
         else:
-            why = "no terminal bears its id" if pane is None else "its process ended before it was proven"
-            await self.settle(action.launch, Certainty.NOT_APPLIED, why)
+            await self.settle(launch, Certainty.NOT_APPLIED, NO_TERMINAL if pane is None else _UNPROVEN)
 
     async def _report(
         self, session: AgentSession, cause: SessionCause, reason: str, said: Reading | None = None

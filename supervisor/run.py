@@ -171,11 +171,14 @@ def _in_hand(desk: Desk) -> bool:
 
 
 async def _leave(desk: Desk) -> None:
-    """Begin nothing more, and see to its end what is in hand. What takes longer is found as after a kill."""
+    """Begin nothing more, and see to its end what is in hand: controls, and what is being started. What takes longer is
+    found as after a kill.
+    """
     desk.leaving = trio.Event()
-    if _in_hand(desk):
-        with trio.move_on_after(_LEAVE_SECONDS):
+    with trio.move_on_after(_LEAVE_SECONDS):
+        if _in_hand(desk):
             await desk.leaving.wait()
+        await desk.starts.all_awaited()
 
 
 async def _finish(node: Node, run_id: TeamRunId, sup_gen: int) -> bool:

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "a1032167ca5ce310"
+DIGEST = "c399636d0a43c29c"

@@ -106,6 +106,9 @@ class ListWorks(Request[WorkPage]):
     phase: Annotated[Phase | None, "only in this phase"] = None
     condition: Annotated[Condition | None, "only in this condition"] = None
     owner_id: Annotated[MembershipId | None, "only of this membership", ID] = None
+    claimable_by: Annotated[
+        MembershipId | None, "only what this membership may claim: ready, open to it, nobody answers for it", ID
+    ] = None
     limit: Annotated[int, "most rows", PAGE] = 100
     cursor: Annotated[str, "continue after an earlier page", Bounds(most=500)] = ""
 

@@ -23,6 +23,7 @@ from client.worker.evidence import readable
 from client.worker.identity import Me
 from client.worker.judge import Accept, Judgement, Leave, PutOnHold, SendBack, candidate, judge
 from client.worker.link import Link, told
+from client.worker.news import APART
 from client.worker.settings import Settings
 
 #: Seconds before something is looked at again that the daemon could not say.
@@ -43,6 +44,7 @@ class Host:
         """Until it is cancelled, or ``Gone`` is raised."""
         self.say("judges, as the Host, what members submit")
         while True:
+            looked = trio.current_time()
             _, seq = await self.link.ask_at(ShowSession(session_id=self.me.session_id))
             if not await self._look():
                 await trio.sleep(_AGAIN)
@@ -51,6 +53,7 @@ class Host:
             if isinstance(waited, Refusal):
                 self._tell("node", told(waited))
                 await trio.sleep(_AGAIN)
+            await trio.sleep_until(looked + APART)
 
     async def _look(self) -> bool:
         """Judge everything in review. Whether all of it could be seen."""

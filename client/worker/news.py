@@ -7,6 +7,10 @@ from client.protocol.refusals import Refusal
 from client.worker.identity import Me
 from client.worker.link import Link
 
+#: Seconds from one look to the next at least: what happens meanwhile is looked at once for all of it. Whatever happens
+#: in a run at rest is looked at immediately.
+APART = 0.02
+
 
 async def news(link: Link, me: Me, seq: int) -> Refusal | None:
     """Wait until the run changed behind ``seq`` in more than the processes of others: of a run that begins, or loses

@@ -23,7 +23,7 @@ from client.worker.claims import claim_one
 from client.worker.evidence import Evidence, Obstacle, base_of, gather
 from client.worker.identity import Me, delivered
 from client.worker.link import Link, told
-from client.worker.news import news
+from client.worker.news import APART, news
 from client.worker.program import Ended, NotStarted, Program, choose, run
 from client.worker.settings import Settings, of_program
 
@@ -60,6 +60,7 @@ class Worker:
     async def serve(self) -> None:
         """Until it is cancelled, or ``Gone`` is raised."""
         while True:
+            looked = trio.current_time()
             _, seq = await self.link.ask_at(ShowSession(session_id=self.me.session_id))
             found = await delivered(self.link, self.me)
             if isinstance(found, Refusal):
@@ -74,6 +75,7 @@ class Worker:
                 if (refused := await news(self.link, self.me, seq)) is not None:
                     self._tell(refused)
                     await trio.sleep(_AGAIN)
+                await trio.sleep_until(looked + APART)
 
     def interrupt(self) -> None:
         """End the program that runs; its Work is then blocked."""

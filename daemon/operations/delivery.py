@@ -80,7 +80,7 @@ def _claimable(tx: Tx, of: AgentSession) -> list[Work]:
     """What its member may claim, by the list of it; whether a claim is admitted is asked when it is made."""
     place = MEMBER_RUNS.load(tx, of.member_run_id)
     assert place is not None, "a foreign key holds it"
-    return works.claimable(tx, of.team_run_id, role=place.role, agent_id=of.agent_member_id)
+    return works.claimable(tx, place)[0]
 
 
 def _unblocking(tx: Tx, of: AgentSession) -> Work | None:

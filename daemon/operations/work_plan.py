@@ -25,11 +25,12 @@ from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.attempt import bad_checks
 from daemon.kernel.readiness import cannot_need, in_order, readiness
-from daemon.kernel.team_run import takes_works
+from daemon.kernel.team_run import present, takes_works
 from daemon.kernel.version import moved
 from daemon.kernel.work import WorkCause, moved_by
 from daemon.operations import actor, attempt, check, find, verdict
 from store import attempt as attempts
+from store import team_run as runs
 from store import verdict as verdicts
 from store import work as works
 from store.agent import AGENTS
@@ -238,20 +239,30 @@ def list_(tx: Tx, call: Call, ask: ListWorks) -> WorkPage | Refusal:
     run = actor.run(tx, call, ask.team_run_id)
     if isinstance(run, Refusal):
         return run
-    query = ("work.list", run.id, ask.phase, ask.condition, ask.owner_id)
+    query = ("work.list", run.id, ask.phase, ask.condition, ask.owner_id, ask.claimable_by)
     after = cursor.read(ask.cursor, call.store_id, *query)
     if isinstance(after, Refusal):
         return after
-    items, last = works.list_page(
-        tx,
-        run.id,
-        phase=ask.phase,
-        condition=ask.condition,
-        owner_id=ask.owner_id,
-        after=after,
-        limit=ask.limit,
-    )
+    items, last = _page(tx, run.id, ask, after)
     return WorkPage(items=items, next=cursor.write(last, call.store_id, *query) if last else None)
+
+
+def _page(tx: Tx, run_id: TeamRunId, ask: ListWorks, after: int) -> tuple[list[Work], int | None]:
+    if ask.claimable_by is None:
+        return works.list_page(
+            tx,
+            run_id,
+            phase=ask.phase,
+            condition=ask.condition,
+            owner_id=ask.owner_id,
+            after=after,
+            limit=ask.limit,
+        )
+    place = runs.place(tx, run_id, ask.claimable_by)
+    others = ask.owner_id or ask.phase not in {None, Phase.OPEN} or ask.condition not in {None, Condition.NORMAL}
+    if place is None or present(place) is not None or others:
+        return [], None  # nobody who answers for a Work may claim it, and none that is begun can be claimed
+    return works.claimable(tx, place, after=after, limit=ask.limit)
 
 
 def show(tx: Tx, call: Call, ask: ShowWork) -> WorkShown | Refusal:

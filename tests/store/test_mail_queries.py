@@ -10,7 +10,7 @@ from types import ModuleType
 import apsw
 import pytest
 
-from store import board, delegation, events, message, migrate
+from store import board, delegation, events, message, migrate, work
 from store.sql import Sql
 
 #: An index of few rows, read whole: the attempts that are live.
@@ -75,6 +75,9 @@ def test_no_statement_reads_a_whole_table(migrated: apsw.Connection, name: str, 
         (board._BLOCKED, "events_by_stream"),
         (board._MEMBERS, "message_deliveries_waiting"),
         (board._ORPHANED, "bindings_one_live"),
+        (work._OF_OWNER, "works_by_owner"),
+        (work._OF_OWNER_IN_PHASE, "works_by_owner"),
+        (work._CLAIMABLE, "works_claimable"),
         (events._OF_RUN, "events_by_run"),
         (events._OF_STREAM, "events_by_stream"),
     ],

@@ -14,13 +14,14 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from client.protocol.board import ListDue, Seat
+from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, CloseSession, PrepareEffect, RuntimeEffect
 from client.protocol.event import ListEvents
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code
 from client.protocol.session import AgentSession, Liveness, OpenSession, SessionState, ShowSession
 from client.protocol.team_run import ShowTeamRun, TakeTeamRun
-from providers.port import Handle, Launch, Stopped, Unreachable
+from providers.port import Handle, Launch, NotStarted, Seen, Stopped, Unreachable
 from providers.process import Process
 from supervisor import desk
 from supervisor.means import cleared, give
@@ -274,9 +275,7 @@ async def prepared(world: Runtime) -> tuple[AgentSession, RuntimeEffect]:
 async def test_a_launch_that_had_been_started_goes_on(world: Runtime) -> None:
     """Its process waits at the door until somebody says which one it is; no second one is started."""
     session, effect = await prepared(world)
-    wanted = Launch(launch_id=effect.id, argv=world.means.launcher(effect.id), cwd=effect.cwd)
-    handle = await world.provider.start(wanted)
-    assert isinstance(handle, Handle)
+    handle = await started(world, effect)
     world.supervise()
     live = await world.live()
     assert (live.id, live.pid) == (session.id, handle.pid)
@@ -298,6 +297,73 @@ async def test_a_launch_that_had_not_been_started_is_not_applied(world: Runtime)
     )
     assert (second.certainty, second.pid) == (Certainty.APPLIED, live.pid)
     assert await world.living() == [live.pid]
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+async def test_a_stop_ends_what_a_predecessor_started_and_settles_its_launch(world: Runtime, *, recorded: bool) -> None:
+    """It died over it, before or after it had recorded the process, which waits at the door."""
+    session, launch = await prepared(world)
+    handle = await started(world, launch)
+    if recorded:
+        of = (handle.pane, handle.pid, handle.start_ticks, handle.boot_id, launch.id)
+        world.node.execute("UPDATE effects SET pane = ?, pid = ?, start_ticks = ?, boot_id = ? WHERE id = ?", *of)
+    await world.node.ok(CloseSession(session_id=session.id))
+    world.supervise()
+    await in_state(world, session, SessionState.CLOSED)
+    first, stop = await world.settled(2)
+    assert (first.certainty, first.readback) == (Certainty.NOT_APPLIED, "it was ended before it was proven")
+    assert (stop.certainty, stop.readback) == (Certainty.APPLIED, "nothing of it is left below our server")
+    assert not Process(handle.pid, handle.start_ticks).lives()
+    assert await world.provider.observe() == Seen(panes={})
+
+
+async def test_a_stop_waits_for_nobody_where_a_predecessor_had_started_nothing(world: Runtime) -> None:
+    """What it read back is on record for the launch too: nobody has to find out what became of that."""
+    session, _ = await prepared(world)
+    await world.node.ok(CloseSession(session_id=session.id))
+    world.supervise()
+    await in_state(world, session, SessionState.CLOSED)
+    launch, stop = await world.settled(2)
+    assert (launch.certainty, launch.readback) == (Certainty.NOT_APPLIED, "no terminal bears its id")
+    assert (stop.certainty, stop.readback) == (Certainty.APPLIED, "it has no process: no terminal bears its id")
+
+
+async def test_a_stop_waits_for_a_launch_that_is_being_taken_up_from_a_predecessor(
+    world: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its terminal would be ended first, and then begun once more."""
+    session, launch = await prepared(world)
+    first = await started(world, launch)
+    begun, may, over, start = trio.Event(), trio.Event(), trio.Event(), world.provider.start
+
+    async def slow(wanted: Launch) -> Handle | NotStarted:
+        begun.set()
+        await may.wait()
+        begins = await start(wanted)
+        over.set()
+        return begins
+
+    monkeypatch.setattr(world.provider, "start", slow)
+    stopping = world.reached(Boundary.STOP_PREPARED)
+    world.supervise()
+    await begun.wait()
+    await world.node.ok(CloseSession(session_id=session.id))
+    await stopping.wait()
+    await wait_all_tasks_blocked(0.1)
+    may.set()
+    await over.wait()
+    await in_state(world, session, SessionState.CLOSED)
+    await wait_all_tasks_blocked()
+    assert await world.provider.observe() == Seen(panes={})
+    assert not Process(first.pid, first.start_ticks).lives()
+
+
+async def started(world: Runtime, launch: RuntimeEffect) -> Handle:
+    """The terminal of that launch, of which the record does not know yet."""
+    wanted = Launch(launch_id=launch.id, argv=world.means.launcher(launch.id), cwd=launch.cwd)
+    handle = await world.provider.start(wanted)
+    assert isinstance(handle, Handle)
+    return handle
 
 
 async def test_ten_supervisors_at_once_end_with_one_process(world: Runtime) -> None:

@@ -15,8 +15,10 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from client.protocol.board import Seat
+from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, CloseSession, EffectKind, EffectState, InterruptSession
 from client.protocol.event import ListEvents
+from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import SessionState, ShowSession
 from client.protocol.team_run import (
@@ -24,12 +26,14 @@ from client.protocol.team_run import (
     CompleteTeamRun,
     DrainTeamRun,
     ShowTeamRun,
+    TakeTeamRun,
     TeamRun,
     TeamRunState,
 )
-from providers.port import Handle, Launch, NotStarted, Why
+from providers.port import Handle, Launch, NotStarted, Seen, Why
 from providers.process import Process, stat
 from supervisor import desk
+from supervisor.run import hold
 from tests.support.runtime import Runtime, runtime
 from tests.support.terminals import STRAY, until, written
 
@@ -213,6 +217,94 @@ async def test_a_stop_ends_everything_that_the_process_started(world: Runtime, t
     await wait_all_tasks_blocked()
     assert world.session() is None
     assert len(await world.effects()) == 2
+
+
+async def test_a_stop_waits_for_the_launch_whose_start_is_under_way(
+    world: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long that takes: until it is over nobody knows whether there is a process. What it started is ended."""
+    begun, may = trio.Event(), trio.Event()
+    start, handles = world.provider.start, list[Handle]()
+
+    async def slow(launch: Launch) -> Handle | NotStarted:
+        begun.set()
+        await may.wait()
+        started = await start(launch)
+        assert isinstance(started, Handle)
+        handles.append(started)
+        return started
+
+    monkeypatch.setattr(world.provider, "start", slow)
+    stopping = world.reached(Boundary.STOP_PREPARED)
+    world.supervise()
+    await begun.wait()
+    session = world.session()
+    assert session is not None
+    await world.node.ok(CloseSession(session_id=session.id))
+    await stopping.wait()
+    await wait_all_tasks_blocked(0.1)
+    assert [each.state for each in await world.effects()] == [EffectState.PREPARED, EffectState.PREPARED]
+    may.set()
+    launch, stop = await world.settled(2)
+    (handle,) = handles
+    assert (launch.pid, launch.certainty) == (handle.pid, Certainty.NOT_APPLIED)
+    assert (stop.certainty, stop.readback) == (Certainty.APPLIED, "nothing of it is left below our server")
+    assert not Process(handle.pid, handle.start_ticks).lives()
+    assert await world.provider.observe() == Seen(panes={})
+
+
+async def test_a_stop_says_why_a_session_has_no_process(world: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where what was being started came to nothing."""
+    begun, may = trio.Event(), trio.Event()
+
+    async def slow(_: Launch) -> NotStarted:
+        begun.set()
+        await may.wait()
+        return NotStarted(why=Why.TERMINAL_LIMIT, detail="no pty is left")
+
+    monkeypatch.setattr(world.provider, "start", slow)
+    stopping = world.reached(Boundary.STOP_PREPARED)
+    world.supervise()
+    await begun.wait()
+    session = world.session()
+    assert session is not None
+    await world.node.ok(CloseSession(session_id=session.id))
+    await stopping.wait()
+    await wait_all_tasks_blocked(0.1)
+    may.set()
+    launch, stop = await world.settled(2)
+    assert launch.certainty is Certainty.NOT_APPLIED
+    came_to = "its launch came to nothing, terminal_limit: no pty is left"
+    assert (stop.certainty, stop.readback) == (Certainty.APPLIED, f"it has no process: {came_to}")
+
+
+async def test_whoever_leaves_in_the_middle_of_a_start_records_first_what_it_started(
+    world: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else whoever comes next might look a moment too early, and say that nothing was started."""
+    begun, may, leaving, left = trio.Event(), trio.Event(), trio.Event(), trio.Event()
+    start = world.provider.start
+
+    async def slow(launch: Launch) -> Handle | NotStarted:
+        begun.set()
+        await may.wait()
+        return await start(launch)
+
+    async def held() -> None:
+        taken = await world.node.ok(TakeTeamRun(team_run_id=world.run.id), plane=Plane.SUPERVISOR, actor=world.run.id)
+        assert await hold(world.inside(), world.means, world.run.id, taken.sup_gen, leaving) is None
+        left.set()
+
+    monkeypatch.setattr(world.provider, "start", slow)
+    world.tasks.start_soon(held)
+    await begun.wait()
+    leaving.set()
+    await wait_all_tasks_blocked()
+    assert not left.is_set()
+    may.set()
+    await left.wait()
+    (launch,) = await world.effects()
+    assert [launch.pid] == await world.living()
 
 
 async def test_an_interrupt_is_the_key(world: Runtime) -> None:

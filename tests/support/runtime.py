@@ -16,6 +16,7 @@ import trio
 
 from client.protocol.agent import CreateAgent, WorkspacePolicy
 from client.protocol.board import Seat
+from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, EffectState, ListEffects, RuntimeEffect
 from client.protocol.ids import TeamRef, TeamRunId
 from client.protocol.operation import Plane
@@ -115,6 +116,12 @@ class Runtime:
 
         self.tasks.start_soon(run)
         return begun
+
+    def reached(self, boundary: Boundary) -> trio.Event:
+        """Set when a supervisor that is begun later comes to that boundary, which it survives."""
+        there = trio.Event()
+        self.means = attrs.evolve(self.means, crash=lambda at: there.set() if at is boundary else None)
+        return there
 
     async def end(self, supervisor: Supervisor) -> None:
         """As if its daemon had been killed; the processes stay."""

@@ -155,6 +155,7 @@ VERBS = {
             ('phase', '--phase', 'str', False, None, ('open', 'active', 'review', 'closed'), False, '', 'only in this phase'),
             ('condition', '--condition', 'str', False, None, ('normal', 'blocked', 'on_hold'), False, '', 'only in this condition'),
             ('owner_id', '--owner-id', 'str', False, None, None, False, '', 'only of this membership'),
+            ('claimable_by', '--claimable-by', 'str', False, None, None, False, '', 'only what this membership may claim: ready, open to it, nobody answers for it'),
             ('limit', '--limit', 'int', False, 100, None, False, '', 'most rows'),
             ('cursor', '--cursor', 'str', False, '', None, False, '', 'continue after an earlier page'),
         ),
