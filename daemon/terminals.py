@@ -96,8 +96,7 @@ def _handle(tx: Tx, call: Call, ask: ShowTerminal | StepIn) -> Handle | Refusal:
     found = SESSIONS.load(tx, ask.session_id)
     if found is None:
         return find.not_found("session", ask.session_id)
-    run = TEAM_RUNS.load(tx, found.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, found.team_run_id)
     if refusal := actor.may_host_or_operate(tx, call, run.team_id):
         return refusal
     launch = effects.launch_of(tx, found.id)

@@ -92,8 +92,7 @@ def create(tx: Tx, call: Call, ask: CreateTeamRun) -> TeamRun | Refusal:
 
 
 def _place(tx: Tx, call: Call, run: TeamRun, membership: TeamMembership, role: str) -> MemberRun:
-    agent = AGENTS.load(tx, membership.agent_member_id)
-    assert agent is not None, "a foreign key holds it"
+    agent = AGENTS.held(tx, membership.agent_member_id)
     role = role or agent.role or membership.role.value
     made = MemberRun(
         id=MemberRunId(new_id()),
@@ -136,9 +135,7 @@ def show(tx: Tx, call: Call, ask: ShowTeamRun) -> TeamRunShown | Refusal:
         return run
     members: list[Place] = []
     for place in runs.places(tx, run.id):
-        agent, membership = AGENTS.load(tx, place.agent_member_id), MEMBERSHIPS.load(tx, place.membership_id)
-        assert agent is not None, "a foreign key holds it"
-        assert membership is not None, "a foreign key holds it"
+        agent, membership = AGENTS.held(tx, place.agent_member_id), MEMBERSHIPS.held(tx, place.membership_id)
         members.append(Place(name=agent.name, membership_role=membership.role.value, member_run=place))
     return TeamRunShown(run=run, members=members)
 
@@ -363,8 +360,7 @@ def _move_place(tx: Tx, call: Call, ask: PlaceChange, cause: PlaceCause) -> Memb
         return coordination
     changes: dict[str, Any] = {"coordination": coordination}
     if isinstance(ask, ReopenMemberRun):
-        run = TEAM_RUNS.load(tx, place.team_run_id)
-        assert run is not None, "a foreign key holds it"
+        run = TEAM_RUNS.held(tx, place.team_run_id)
         if refusal := goes_on(run):
             return refusal
         changes["run_gen"] = RunGen(max(place.run_gen, runs.floor(tx)) + 1)

@@ -29,8 +29,7 @@ def archive(tx: Tx, call: Call, ask: ArchiveWorkspace) -> RuntimeEffect | Refusa
     launch = workspaces.last_in(tx, ask.path)
     if launch is None:
         return find.not_found("workspace", ask.path)
-    of = SESSIONS.load(tx, launch.session_id)
-    assert of is not None, "a foreign key holds it"
+    of = SESSIONS.held(tx, launch.session_id)
     if refusal := admits(workspaces.being_archived(tx, of.agent_member_id), EffectKind.ARCHIVE):
         return refusal
     live = sessions.open_of(tx, of.agent_member_id)
@@ -40,9 +39,7 @@ def archive(tx: Tx, call: Call, ask: ArchiveWorkspace) -> RuntimeEffect | Refusa
 
 
 def _team(tx: Tx, of: AgentSession) -> str:
-    run = TEAM_RUNS.load(tx, of.team_run_id)
-    assert run is not None, "a foreign key holds it"
-    return run.team_id
+    return TEAM_RUNS.held(tx, of.team_run_id).team_id
 
 
 def used(tx: Tx, ask: ListWorkspaces) -> list[tuple[Any, ...]] | Refusal:
@@ -57,6 +54,4 @@ def archived(
     call: Callable[[], Call], effect_id: EffectId, outcome: Certainty, readback: str, tx: Tx
 ) -> RuntimeEffect | Refusal:
     """Settle what was read back."""
-    begun = EFFECTS.load(tx, effect_id)
-    assert begun is not None, "effects are never deleted"
-    return effect.settled(tx, call(), begun, outcome, readback)
+    return effect.settled(tx, call(), EFFECTS.held(tx, effect_id), outcome, readback)
