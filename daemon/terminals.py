@@ -13,7 +13,6 @@ from client.protocol.refusals import Code, Refusal
 from client.protocol.session import SessionState
 from daemon.call import Call
 from daemon.health import now
-from daemon.kernel.session import exists
 from daemon.operations import actor, cycle, find
 from providers.port import Handle, Unreachable
 from store import effect as effects
@@ -69,7 +68,7 @@ class Terminals:
     async def sweep(self, _: Call, __: SweepSessions) -> Swept | Refusal:
         if (needed := self.store.look(sessions.driven)) is not None:
             lifted_by = f"end the runs first: firm down {needed.team_run_id}"
-            return attrs.evolve(exists(needed), code=Code.SESSION_LIVE, lifted_by=lifted_by)
+            return Refusal(code=Code.SESSION_LIVE, about=f"session/{needed.id}", lifted_by=lifted_by)
         if self.means is None:
             return Swept(left=[])
         await self.means.ready()  # what an earlier daemon left is ended too

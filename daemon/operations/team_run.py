@@ -38,7 +38,7 @@ from client.protocol.team_run import (
 from client.protocol.work import Condition, Phase, Resolution, Work
 from daemon.call import Call
 from daemon.kernel import cursor
-from daemon.kernel.session import exists
+from daemon.kernel.session import session_live
 from daemon.kernel.team import kept
 from daemon.kernel.team_run import MEMBER_RUN, TEAM_RUN, PlaceCause, RunCause, fenced, finishes, goes_on, leased, told
 from daemon.kernel.version import moved
@@ -226,7 +226,7 @@ def cancel(tx: Tx, call: Call, ask: CancelTeamRun) -> TeamRun | Refusal:
     if isinstance(after, Refusal):
         return after
     if open_sessions := sessions.open_of_run(tx, after.id):
-        return _session_live(open_sessions[0])
+        return session_live(open_sessions[0])
     for work in works.unclosed(tx, after.id):
         attempt.end(tx, call, work.id, "released", ask.reason)
         closed = WORKS.change(
@@ -243,10 +243,6 @@ def cancel(tx: Tx, call: Call, ask: CancelTeamRun) -> TeamRun | Refusal:
         )
         dependents.tell(tx, call, closed)
     return after
-
-
-def _session_live(session: AgentSession) -> Refusal:
-    return Refusal(code=Code.SESSION_LIVE, about=f"session/{session.id}", lifted_by=exists(session).lifted_by)
 
 
 def _movable(tx: Tx, call: Call, ask: Change, cause: RunCause) -> TeamRun | Refusal:
@@ -366,7 +362,7 @@ def _move_place(tx: Tx, call: Call, ask: PlaceChange, cause: PlaceCause) -> Memb
         changes["run_gen"] = RunGen(max(place.run_gen, runs.floor(tx)) + 1)
         changes["fresh"] = ask.fresh
     elif session := sessions.open_of_place(tx, place.id):
-        return _session_live(session)
+        return session_live(session)
     if cause is PlaceCause.RETIRE and (live := _live_in(tx, place)):
         lifted_by = (
             f"look at its lost attempt: firm work show --work-id {live}; then say what you found: firm recover {live}"

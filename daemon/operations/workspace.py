@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import attrs
-
 from client.protocol.effect import Certainty, EffectKind, RuntimeEffect
 from client.protocol.ids import EffectId
-from client.protocol.refusals import Code, Refusal
+from client.protocol.refusals import Refusal
 from client.protocol.session import AgentSession
 from client.protocol.workspace import ArchiveWorkspace, ListWorkspaces
 from daemon.call import Call
 from daemon.kernel.effect import admits
-from daemon.kernel.session import exists
+from daemon.kernel.session import session_live
 from daemon.operations import effect, find
 from store import session as sessions
 from store import workspace as workspaces
@@ -34,7 +32,7 @@ def archive(tx: Tx, call: Call, ask: ArchiveWorkspace) -> RuntimeEffect | Refusa
         return refusal
     live = sessions.open_of(tx, of.agent_member_id)
     if live is not None and _team(tx, live) == _team(tx, of):
-        return attrs.evolve(exists(live), code=Code.SESSION_LIVE, lifted_by=exists(live).lifted_by.partition(";")[0])
+        return session_live(live)
     return effect.new(tx, call, of, EffectKind.ARCHIVE, cwd=ask.path, reason=ask.reason)
 
 
