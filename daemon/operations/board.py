@@ -132,7 +132,7 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
         return run
     if refusal := fenced(run, ask.sup_gen) or goes_on(run):
         return refusal
-    rows = facts.due(tx, run.id) if run.state.value == "running" else []
+    rows = facts.due(tx, run.id) if run.state is TeamRunState.RUNNING else []
     items = [Due(work_id=w, work_version=v, session_id=s, session_gen=g, failed=f) for w, v, s, g, f in rows]
     return DueList(
         items=items,

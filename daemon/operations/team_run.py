@@ -35,14 +35,16 @@ from client.protocol.team_run import (
     TeamRunShown,
     TeamRunState,
 )
-from client.protocol.work import Condition, Phase, Resolution, Work
+from client.protocol.work import Work
 from daemon.call import Call
 from daemon.kernel import cursor
 from daemon.kernel.session import session_live
 from daemon.kernel.team import kept
 from daemon.kernel.team_run import MEMBER_RUN, TEAM_RUN, PlaceCause, RunCause, fenced, finishes, goes_on, leased, told
 from daemon.kernel.version import moved
-from daemon.operations import actor, attempt, dependents, effect, find, mail
+from daemon.kernel.work import WorkCause
+from daemon.operations import actor, attempt, effect, find, mail
+from daemon.operations.work import change
 from store import attempt as attempts
 from store import effect as effects
 from store import membership as memberships
@@ -54,7 +56,6 @@ from store.agent import AGENTS
 from store.membership import MEMBERSHIPS
 from store.team_run import MEMBER_RUNS, TEAM_RUNS
 from store.tx import Tx
-from store.work import WORKS
 
 
 def may_create(tx: Tx, call: Call, ask: CreateTeamRun) -> Refusal | None:
@@ -229,19 +230,8 @@ def cancel(tx: Tx, call: Call, ask: CancelTeamRun) -> TeamRun | Refusal:
         return session_live(open_sessions[0])
     for work in works.unclosed(tx, after.id):
         attempt.end(tx, call, work.id, "released", ask.reason)
-        closed = WORKS.change(
-            tx,
-            work,
-            kind="cancelled",
-            actor=call.actor,
-            at=call.now,
-            phase=Phase.CLOSED,
-            condition=Condition.NORMAL,
-            held=None,
-            resolution=Resolution.CANCELLED,
-            reason=ask.reason,
-        )
-        dependents.tell(tx, call, closed)
+        closed = change(tx, call, work, WorkCause.CANCEL, reason=ask.reason)
+        assert not isinstance(closed, Refusal), "whatever is not closed can be cancelled"
     return after
 
 
