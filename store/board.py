@@ -327,10 +327,3 @@ def occupied(tx: Tx, owner_id: MembershipId) -> str | None:
     """A Work that this member has been given and not finished or blocked."""
     found = tx.row(_OCCUPIED, owner_id=owner_id)
     return str(found[0]) if found else None
-
-
-_SEQ = sql("SELECT coalesce(max(seq), 0) FROM events")
-
-
-def seq(tx: Tx) -> int:
-    return int(tx.value(_SEQ))

@@ -36,6 +36,7 @@ from daemon.operations.team_run import to_finish
 from providers import profiles
 from store import board as facts
 from store import effect as effects
+from store import events
 from store import session as sessions
 from store.tx import Tx
 from supervisor.wake import wake
@@ -139,7 +140,7 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
         seats=[_seat(tx, call, run, row) for row in facts.seats(tx, run.id)],
         controls=effects.controls(tx, run.id),
         sup_gen=run.sup_gen,
-        seq=facts.seq(tx),
+        seq=events.last(tx),
         checks=[
             DueCheck(work_id=w, receipt_id=r, fence=f, line=line, revision=revision, root=root)
             for w, r, f, line, revision, root in facts.checks_due(tx, run.id)
