@@ -13,6 +13,13 @@ from store.tx import Tx
 
 WORKS = Keeper("work", "works", Work)
 
+
+def needs_met(of: str) -> str:
+    """The condition, as SQL, that everything which the Work ``of`` needs was accepted."""
+    return f"""NOT EXISTS (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
+        WHERE e.work_id = {of}.id AND n.resolution IS NOT 'accepted')"""  # noqa: S608
+
+
 _PAGE = sql(f"""
     SELECT place, {WORKS.columns} FROM works
     WHERE team_run_id = :run_id AND place > :after AND (:phase IS NULL OR phase = :phase)
@@ -50,10 +57,6 @@ def successors(tx: Tx, work_id: WorkId) -> list[str]:
     return [row[0] for row in tx.rows(_SUCCESSORS, work_id=work_id)]
 
 
-_UNLINK = sql("DELETE FROM work_needs WHERE work_id = :work_id")
-_LINK = sql("INSERT INTO work_needs (work_id, needs_id) VALUES (:work_id, :needs_id)")
-
-
 _DEPENDENT_RUNS = sql("""
     SELECT DISTINCT w.team_run_id FROM work_needs e JOIN works w ON w.id = e.work_id
     WHERE e.needs_id = :work_id AND w.team_run_id <> :run_id AND w.phase <> 'closed' ORDER BY 1
@@ -65,6 +68,8 @@ def dependent_runs(tx: Tx, work: Work) -> list[TeamRunId]:
     return [TeamRunId(row[0]) for row in tx.rows(_DEPENDENT_RUNS, work_id=work.id, run_id=work.team_run_id)]
 
 
+_UNLINK = sql("DELETE FROM work_needs WHERE work_id = :work_id")
+_LINK = sql("INSERT INTO work_needs (work_id, needs_id) VALUES (:work_id, :needs_id)")
 _TITLE = sql("""
     INSERT INTO work_titles (work_id, team_run_id, folded) VALUES (:work_id, :run_id, :folded)
     ON CONFLICT (work_id) DO UPDATE SET team_run_id = excluded.team_run_id, folded = excluded.folded
@@ -145,16 +150,15 @@ def of_run(tx: Tx, run_id: TeamRunId) -> list[Work]:
     return WORKS.many(tx, _OF_RUN, run_id=run_id)
 
 
-_CLAIMABLE = WORKS.select("""
+_CLAIMABLE = WORKS.select(f"""
     INDEXED BY works_by_standing
     WHERE team_run_id = :run_id AND phase = 'open' AND condition = 'normal' AND owner_id IS NULL
       AND claim_mode = 'team_claim' AND required_role IN ('', :role)
       AND (eligible = '[]' OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(eligible), eligible, '[]'))
                                       WHERE value = :agent_id))
-      AND NOT EXISTS (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
-                      WHERE e.work_id = works.id AND n.resolution IS NOT 'accepted')
+      AND {needs_met("works")}
     ORDER BY place LIMIT 5
-""")
+""")  # noqa: S608
 
 
 def claimable(tx: Tx, run_id: TeamRunId, *, role: str, agent_id: AgentMemberId) -> list[Work]:
