@@ -22,7 +22,7 @@ from store.database import Store
 from store.session import SESSIONS
 from store.team_run import TEAM_RUNS
 from store.tx import Tx
-from supervisor.means import Means
+from supervisor.means import Means, handle_of
 
 log = logging.getLogger(__name__)
 
@@ -99,16 +99,11 @@ def _handle(tx: Tx, call: Call, ask: ShowTerminal | StepIn) -> Handle | Refusal:
     if refusal := actor.may_host_or_operate(tx, call, run.team_id):
         return refusal
     launch = effects.launch_of(tx, found.id)
-    if launch is None or not launch.pid or found.state is SessionState.CLOSED:
+    handle = handle_of(launch) if launch is not None else None
+    if handle is None or found.state is SessionState.CLOSED:
         lifted_by = "it has no terminal of ours; only a process that a supervisor started has one, while it is open"
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{found.id}", lifted_by=lifted_by)
-    return Handle(
-        launch_id=launch.id,
-        pane=launch.pane,
-        pid=launch.pid,
-        start_ticks=launch.start_ticks,
-        boot_id=launch.boot_id,
-    )
+    return handle
 
 
 def _unreachable(detail: str) -> Refusal:
