@@ -38,12 +38,12 @@ log = logging.getLogger(__name__)
 
 #: Sends one frame to the peer that asked.
 Reply = Callable[[bytes], None]
-#: Runs what cannot be answered at once as a task of the peer's connection.
-Spawn = Callable[["Work"], None]
+#: What cannot be answered at once, and runs as a task of the peer's connection.
+Task = Callable[[], Awaitable[None]]
+#: Begins one.
+Spawn = Callable[[Task], None]
 #: Waits until the peer has read enough for another page of a stream.
 Room = Callable[[], Awaitable[None]]
-#: What runs as such a task.
-Work = Callable[[], Awaitable[None]]
 
 Live = Callable[[Call, Any], Awaitable[Any]]
 Stream = Callable[[Call, Any], AsyncGenerator[Any, None]]

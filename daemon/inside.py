@@ -14,7 +14,7 @@ from client.protocol.operation import R, Request
 from client.protocol.refusals import Refusal
 from client.protocol.table import BY_REQUEST
 from daemon.call import Call
-from daemon.dispatch import Dispatcher, Work
+from daemon.dispatch import Dispatcher, Task
 
 
 @attrs.frozen
@@ -35,8 +35,8 @@ class Inside:
 
         async with trio.open_nursery() as waits:
 
-            def spawn(work: Work) -> None:
-                waits.start_soon(work)
+            def spawn(task: Task) -> None:
+                waits.start_soon(task)
 
             ask = Ask(1, op.name, codec.to_plain(request), key)
             self.dispatcher.ask(self.call(), ask, reply, spawn, trio.lowlevel.checkpoint)

@@ -47,7 +47,7 @@ from daemon.processes import below_which, command, environment, means, terminals
 from daemon.relay import Relay
 from daemon.sessions import by_token, of_process, proven, tokens
 from daemon.socket import Counts, Server, serve
-from store import maintenance, node
+from store import maintenance, node, replies
 from store.database import Store
 from store.maintenance import Opened
 from store.migrate import NotOurs, TooNew
@@ -286,7 +286,7 @@ async def _forget(store: Store) -> None:
 
 
 def _forget_some(tx: Tx) -> int:
-    return maintenance.forget_replies(tx, now=now())
+    return replies.forget(tx, now=now())
 
 
 def crash_at(named: str) -> Crash:

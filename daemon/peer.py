@@ -150,9 +150,7 @@ def ancestors(pid: int) -> list[tuple[int, int]]:
     youngest: float = math.inf
     while pid > 1 and len(found) < _DEPTH:
         seen = stat(pid)
-        if (
-            seen is None or seen.start_ticks > youngest
-        ):  # one that is younger than its child got the number of an ended one
+        if seen is None or seen.start_ticks > youngest:  # one younger than its child got the number of an ended one
             break
         found.append((pid, seen.start_ticks))
         pid, youngest = seen.parent, seen.start_ticks
@@ -172,9 +170,7 @@ def session_sign(pid: int, daemon: int, terminals: Seen | None = None) -> str:
         if _marked(at):
             return f"process {at} carries the mark of a session"
         found = stat(at)
-        if (
-            found is None or found.start_ticks > born
-        ):  # one that is younger than its child got the number of an ended one
+        if found is None or found.start_ticks > born:  # as with ancestors
             return f"process {at} ended while it was looked at"
         if terminals is not None and (at, found.start_ticks) == (terminals.pid, terminals.start_ticks):
             return f"process {pid} hangs below the terminals of members"

@@ -47,9 +47,7 @@ def of_process(store: Store, session_id: SessionId) -> Peer | Refusal:
     """A session, found by its process, as a peer. Where it cannot be read its processes are nobody."""
 
     def find(tx: Tx) -> Peer:
-        session = SESSIONS.load(tx, session_id)
-        assert session is not None, "sessions are never deleted"
-        return _peer(tx, session, by_capability=False)
+        return _peer(tx, SESSIONS.held(tx, session_id), by_capability=False)
 
     try:
         return store.look(find)
@@ -77,9 +75,7 @@ def _cannot_be_read(error: Unreadable) -> Refusal:
 
 
 def _peer(tx: Tx, session: AgentSession, *, by_capability: bool) -> Peer:
-    place = MEMBER_RUNS.load(tx, session.member_run_id)
-    membership = MEMBERSHIPS.load(tx, place.membership_id) if place else None
-    assert membership is not None, "foreign keys hold them"
+    membership = MEMBERSHIPS.held(tx, MEMBER_RUNS.held(tx, session.member_run_id).membership_id)
     return Peer(
         plane=_PLANES[membership.role],
         actor=f"agent/{session.agent_member_id}",

@@ -22,7 +22,7 @@ from client.protocol.frames import MAX_REQUEST, PREFIX, TOO_LARGE, Frames
 from client.protocol.hello import Hello
 from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
-from daemon.dispatch import Dispatcher
+from daemon.dispatch import Dispatcher, Task
 from daemon.instance import Door
 from daemon.intake import CHUNK, Intake
 from daemon.outbox import Outbox
@@ -41,7 +41,6 @@ MAX_UNANSWERED = 1000
 _LAUNCHER_SAYS = 4
 _ENVELOPE = {"id", "op", "body", "key"}
 
-Work = Callable[[], Awaitable[None]]
 #: Serves one launcher: its process, the launch it names, how to answer, and what else it says.
 Launching = Callable[
     [Process, str, Callable[[bytes], None], trio.MemoryReceiveChannel[dict[Any, Any]]], Awaitable[None]
@@ -258,7 +257,7 @@ class _Connection:
             settle()
             self._outbox.put(payload)
 
-        def spawn(work: Work) -> None:
+        def spawn(task: Task) -> None:
             if len(self._waits) >= MAX_WAITS or ask.id in self._waits:
                 settle()
                 self._too_many(ask)
@@ -266,7 +265,7 @@ class _Connection:
             # Entered here: its cancel, its twin or the daemon's end may come before the task has begun.
             self._waits[ask.id] = scope = trio.CancelScope()
             self._server.counts.waits += 1
-            self._nursery.start_soon(self._wait, ask, work, scope, settle)
+            self._nursery.start_soon(self._wait, ask, task, scope, settle)
 
         self._server.dispatcher.ask(self._server.call(peer), ask, reply, spawn, self._outbox.room)
 
@@ -276,11 +275,11 @@ class _Connection:
         )
         self._refuse(ask.id, Code.TOO_MANY_REQUESTS, ask.op[:200], lifted_by)
 
-    async def _wait(self, ask: Ask, work: Work, scope: trio.CancelScope, settle: Callable[[], None]) -> None:
+    async def _wait(self, ask: Ask, task: Task, scope: trio.CancelScope, settle: Callable[[], None]) -> None:
         """Run a request that waits, so that its peer or the daemon's end can cancel it."""
         try:
             with scope:
-                await work()
+                await task()
         finally:
             self._server.counts.waits -= 1
             if self._waits.get(ask.id) is scope:

@@ -13,7 +13,6 @@ from client.protocol.refusals import Code, Refusal
 from client.protocol.session import SessionState
 from daemon.call import Call
 from daemon.health import now
-from daemon.kernel.session import exists
 from daemon.operations import actor, cycle, find
 from providers.port import Handle, Unreachable
 from store import effect as effects
@@ -23,7 +22,7 @@ from store.database import Store
 from store.session import SESSIONS
 from store.team_run import TEAM_RUNS
 from store.tx import Tx
-from supervisor.means import Means
+from supervisor.means import Means, handle_of
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +68,7 @@ class Terminals:
     async def sweep(self, _: Call, __: SweepSessions) -> Swept | Refusal:
         if (needed := self.store.look(sessions.driven)) is not None:
             lifted_by = f"end the runs first: firm down {needed.team_run_id}"
-            return attrs.evolve(exists(needed), code=Code.SESSION_LIVE, lifted_by=lifted_by)
+            return Refusal(code=Code.SESSION_LIVE, about=f"session/{needed.id}", lifted_by=lifted_by)
         if self.means is None:
             return Swept(left=[])
         await self.means.ready()  # what an earlier daemon left is ended too
@@ -96,21 +95,15 @@ def _handle(tx: Tx, call: Call, ask: ShowTerminal | StepIn) -> Handle | Refusal:
     found = SESSIONS.load(tx, ask.session_id)
     if found is None:
         return find.not_found("session", ask.session_id)
-    run = TEAM_RUNS.load(tx, found.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, found.team_run_id)
     if refusal := actor.may_host_or_operate(tx, call, run.team_id):
         return refusal
     launch = effects.launch_of(tx, found.id)
-    if launch is None or not launch.pid or found.state is SessionState.CLOSED:
+    handle = handle_of(launch) if launch is not None else None
+    if handle is None or found.state is SessionState.CLOSED:
         lifted_by = "it has no terminal of ours; only a process that a supervisor started has one, while it is open"
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{found.id}", lifted_by=lifted_by)
-    return Handle(
-        launch_id=launch.id,
-        pane=launch.pane,
-        pid=launch.pid,
-        start_ticks=launch.start_ticks,
-        boot_id=launch.boot_id,
-    )
+    return handle
 
 
 def _unreachable(detail: str) -> Refusal:

@@ -7,6 +7,7 @@ from typing import Any
 from client.protocol.ids import MembershipId, TeamRunId, WorkId
 from store.sql import sql
 from store.tx import Tx
+from store.work import needs_met
 
 _STANDINGS = sql("""
     SELECT phase, condition, coalesce(resolution, ''), owner_id IS NOT NULL, count(*)
@@ -19,12 +20,10 @@ def standings(tx: Tx, run_id: TeamRunId) -> list[tuple[str, str, str, bool, int]
     return [(row[0], row[1], row[2], bool(row[3]), row[4]) for row in tx.rows(_STANDINGS, run_id=run_id)]
 
 
-_READY = sql("""
+_READY = sql(f"""
     SELECT count(*) FROM works w
-    WHERE w.team_run_id = :run_id AND w.phase = 'open' AND w.condition = 'normal' AND NOT EXISTS
-        (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
-         WHERE e.work_id = w.id AND n.resolution IS NOT 'accepted')
-""")
+    WHERE w.team_run_id = :run_id AND w.phase = 'open' AND w.condition = 'normal' AND {needs_met("w")}
+""")  # noqa: S608
 
 
 def ready(tx: Tx, run_id: TeamRunId) -> int:
@@ -50,17 +49,15 @@ def members(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
     return tx.rows(_MEMBERS, run_id=run_id)
 
 
-_STANDS = sql("""
+_STANDS = sql(f"""
     SELECT w.id, w.title, w.condition, w.priority, coalesce(a.name, ''), w.updated_at,
-        w.phase = 'open' AND w.condition = 'normal' AND NOT EXISTS
-            (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
-             WHERE e.work_id = w.id AND n.resolution IS NOT 'accepted'), coalesce(b.name, ''), v.outcome
+        w.phase = 'open' AND w.condition = 'normal' AND {needs_met("w")}, coalesce(b.name, ''), v.outcome
     FROM works w INDEXED BY works_by_standing
     LEFT JOIN memberships m ON m.id = w.owner_id LEFT JOIN agents a ON a.id = m.agent_member_id
     LEFT JOIN memberships k ON k.id = w.verifier_id LEFT JOIN agents b ON b.id = k.agent_member_id
     LEFT JOIN verdicts v ON w.phase = 'review' AND v.receipt_id = w.receipt_id AND v.membership_id = w.verifier_id
     WHERE w.team_run_id = :run_id AND w.phase = :phase ORDER BY w.place LIMIT 50
-""")
+""")  # noqa: S608
 
 
 def stands(tx: Tx, run_id: TeamRunId, phase: str) -> list[tuple[Any, ...]]:
@@ -167,7 +164,7 @@ def acknowledge(tx: Tx, run_id: TeamRunId, reader: str, key: str, *, at: int) ->
     tx.rows(_ACKNOWLEDGE, run_id=run_id, reader=reader, key=key, at=at)
 
 
-_DUE = sql("""
+_DUE = sql(f"""
     SELECT w.id, w.version, s.id, s.session_gen,
         (SELECT count(*) FROM work_deliveries d WHERE d.work_id = w.id AND d.n > coalesce(
             (SELECT max(g.n) FROM work_deliveries g WHERE g.work_id = w.id AND g.state <> 'failed'), 0))
@@ -179,13 +176,12 @@ _DUE = sql("""
     WHERE w.team_run_id = :run_id AND w.phase = 'open' AND w.condition = 'normal'
       AND NOT EXISTS (SELECT 1 FROM bindings b WHERE b.work_id = w.id
                       AND b.custody IN ('claimed', 'orphaned_unverified'))
-      AND NOT EXISTS (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
-                      WHERE e.work_id = w.id AND n.resolution IS NOT 'accepted')
+      AND {needs_met("w")}
       AND NOT EXISTS (SELECT 1 FROM bindings b JOIN works o ON o.id = b.work_id
                       WHERE b.membership_id = w.owner_id AND b.custody IN ('claimed', 'orphaned_unverified')
                         AND (o.phase = 'open' OR (o.phase = 'active' AND o.condition = 'normal')))
     ORDER BY +w.place LIMIT 100
-""")
+""")  # noqa: S608
 
 
 def due(tx: Tx, run_id: TeamRunId) -> list[tuple[Any, ...]]:
@@ -327,10 +323,3 @@ def occupied(tx: Tx, owner_id: MembershipId) -> str | None:
     """A Work that this member has been given and not finished or blocked."""
     found = tx.row(_OCCUPIED, owner_id=owner_id)
     return str(found[0]) if found else None
-
-
-_SEQ = sql("SELECT coalesce(max(seq), 0) FROM events")
-
-
-def seq(tx: Tx) -> int:
-    return int(tx.value(_SEQ))

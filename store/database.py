@@ -21,9 +21,8 @@ import trio
 
 from client.protocol.boundary import Crash, no_crash
 from client.protocol.refusals import Code, Refusal
-from store import faults
+from store import events, faults
 from store.batch import Unit, Writer
-from store.sql import sql
 from store.tx import Tx
 
 T = TypeVar("T")
@@ -119,7 +118,7 @@ class Store:
         self.damaged = trio.Event()
         #: The last sequence number that whoever looks now is certain to see. The writer's own runs ahead of it where it
         #: commits in a thread, while a look that began before goes on.
-        self.seq = self.writer.seq = self.look(_last_seq)
+        self.seq = self.writer.seq = self.look(events.last)
 
     def submit(self, unit: Unit) -> None:
         """Queue ``unit``; its ``done`` is called once its outcome is durable."""
@@ -230,10 +229,3 @@ def _reading(connection: apsw.Connection, run: Callable[[Tx], T]) -> T:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-
-
-_LAST_SEQ = sql("SELECT coalesce(max(seq), 0) FROM events")
-
-
-def _last_seq(tx: Tx) -> int:
-    return int(tx.value(_LAST_SEQ))

@@ -10,20 +10,22 @@ from client.protocol.ids import TeamRunId, UnixMs
 from store.sql import sql
 from store.tx import Tx, Unreadable
 
-_AFTER = sql("""
-    SELECT seq, at, stream, version, kind, actor, body FROM events
+_COLUMNS = "seq, at, stream, version, kind, actor, body"
+
+_AFTER = sql(f"""
+    SELECT {_COLUMNS} FROM events
     WHERE seq > :after ORDER BY seq LIMIT :limit
-""")
-_OF_RUN = sql("""
-    SELECT seq, at, stream, version, kind, actor, body FROM events
+""")  # noqa: S608
+_OF_RUN = sql(f"""
+    SELECT {_COLUMNS} FROM events
     WHERE run = :run AND seq > :after ORDER BY seq LIMIT :limit
-""")
-_OF_STREAM = sql("""
-    SELECT seq, at, stream, version, kind, actor, body FROM events
+""")  # noqa: S608
+_OF_STREAM = sql(f"""
+    SELECT {_COLUMNS} FROM events
     WHERE stream = :stream AND version > coalesce(
         (SELECT max(version) FROM events WHERE stream = :stream AND seq <= :after), 0)
     ORDER BY version LIMIT :limit
-""")
+""")  # noqa: S608
 
 
 def after(tx: Tx, seq: int, *, stream: str = "", run: str = "", limit: int) -> tuple[list[Event], int]:
@@ -43,12 +45,20 @@ def after(tx: Tx, seq: int, *, stream: str = "", run: str = "", limit: int) -> t
     return events, found[-1][0] if found else seq
 
 
-_LAST = sql("SELECT coalesce(max(version), 0) FROM events WHERE stream = :stream")
+_LAST = sql("SELECT coalesce(max(seq), 0) FROM events")
+
+
+def last(tx: Tx) -> int:
+    """The sequence number of the last event, 0 before the first."""
+    return int(tx.value(_LAST))
+
+
+_LAST_VERSION = sql("SELECT coalesce(max(version), 0) FROM events WHERE stream = :stream")
 
 
 def last_version(tx: Tx, stream: str) -> int:
     """The version of the last event of a stream, 0 before the first."""
-    return int(tx.value(_LAST, stream=stream))
+    return int(tx.value(_LAST_VERSION, stream=stream))
 
 
 _LAST_OF_RUN = sql("SELECT coalesce(max(seq), 0) FROM events WHERE run = :run_id")
@@ -72,7 +82,7 @@ def _event(row: tuple[Any, ...]) -> Event:
     return Event(seq=seq, at=UnixMs(at), stream=stream, version=version, kind=kind, actor=actor, body=fields)
 
 
-_ONE = sql("SELECT seq, at, stream, version, kind, actor, body FROM events WHERE seq = :seq")
+_ONE = sql(f"SELECT {_COLUMNS} FROM events WHERE seq = :seq")  # noqa: S608
 
 
 def load(tx: Tx, seq: int) -> Event | None:

@@ -51,6 +51,14 @@ class Keeper(Generic[T]):
             known = tx.known[self.table, record_id] = rows.decode(self.cls, self.table, found)
         return known
 
+    def held(self, tx: Tx, record_id: str) -> T:
+        """A record that is there: another names it, and a foreign key holds it, or it was found before. None is ever
+        deleted.
+        """
+        found = self.load(tx, record_id)
+        assert found is not None, f"{self.noun}/{record_id} is held by whoever names it"
+        return found
+
     def select(self, where: str) -> Sql:
         """A statement for ``one`` or ``many``: this noun's columns, then ``where`` (FROM is given)."""
         return sql(f"SELECT {self.columns} FROM {self.table} {where}")  # noqa: S608

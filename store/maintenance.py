@@ -17,7 +17,7 @@ from client.protocol.boundary import Boundary, Crash, no_crash
 from client.protocol.ids import new_id
 from client.protocol.node import BackedUp
 from client.protocol.refusals import Code, Refusal
-from store import faults, node, replies
+from store import events, faults, node
 from store.database import connect
 from store.migrate import NotOurs, TooNew, migrate, version
 from store.node import FLOOR_STEP, NodeRow
@@ -150,7 +150,6 @@ def _naming(connection: apsw.Connection, line: str) -> str:
 
 
 _VACUUM_INTO = sql("VACUUM INTO :file")
-_SEQ = sql("SELECT coalesce(max(seq), 0) FROM events")
 
 
 def back_up(path: Path, target: Path) -> BackedUp | Refusal:
@@ -195,7 +194,7 @@ def _copy(path: Path, partial: Path) -> int:
         connection.close()
     copy = apsw.Connection(str(partial), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        seq = int(str(copy.execute(_SEQ.text).get))
+        seq = events.last(Tx(copy))
     finally:
         copy.close()
     with partial.open("rb") as file:
@@ -327,8 +326,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def forget_replies(tx: Tx, *, now: int) -> int:
-    """Drop replies that are older than they are kept; how many, at most one portion."""
-    return replies.forget(tx, before=now - replies.KEPT_MS)

@@ -44,6 +44,6 @@ def keep(tx: Tx, mark: bytes, *, digest: bytes, answer: bytes, at: int) -> None:
 _FORGET = sql("DELETE FROM replies WHERE n IN (SELECT n FROM replies WHERE at < :before ORDER BY n LIMIT 5000)")
 
 
-def forget(tx: Tx, *, before: int) -> int:
-    """Drop up to 5 000 replies older than ``before``; how many."""
-    return tx.changed(_FORGET, before=before)
+def forget(tx: Tx, *, now: int) -> int:
+    """Drop replies that are older than they are kept; how many, at most one portion."""
+    return tx.changed(_FORGET, before=now - KEPT_MS)

@@ -14,6 +14,13 @@ from store.tx import Tx
 
 WORKS = Keeper("work", "works", Work)
 
+
+def needs_met(of: str) -> str:
+    """The condition, as SQL, that everything which the Work ``of`` needs was accepted."""
+    return f"""NOT EXISTS (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
+        WHERE e.work_id = {of}.id AND n.resolution IS NOT 'accepted')"""  # noqa: S608
+
+
 _PAGE = sql(f"""
     SELECT place, {WORKS.columns} FROM works
     WHERE team_run_id = :run_id AND place > :after AND (:phase IS NULL OR phase = :phase)
@@ -71,10 +78,6 @@ def successors(tx: Tx, work_id: WorkId) -> list[str]:
     return [row[0] for row in tx.rows(_SUCCESSORS, work_id=work_id)]
 
 
-_UNLINK = sql("DELETE FROM work_needs WHERE work_id = :work_id")
-_LINK = sql("INSERT INTO work_needs (work_id, needs_id) VALUES (:work_id, :needs_id)")
-
-
 _DEPENDENT_RUNS = sql("""
     SELECT DISTINCT w.team_run_id FROM work_needs e JOIN works w ON w.id = e.work_id
     WHERE e.needs_id = :work_id AND w.team_run_id <> :run_id AND w.phase <> 'closed' ORDER BY 1
@@ -86,6 +89,8 @@ def dependent_runs(tx: Tx, work: Work) -> list[TeamRunId]:
     return [TeamRunId(row[0]) for row in tx.rows(_DEPENDENT_RUNS, work_id=work.id, run_id=work.team_run_id)]
 
 
+_UNLINK = sql("DELETE FROM work_needs WHERE work_id = :work_id")
+_LINK = sql("INSERT INTO work_needs (work_id, needs_id) VALUES (:work_id, :needs_id)")
 _TITLE = sql("""
     INSERT INTO work_titles (work_id, team_run_id, folded) VALUES (:work_id, :run_id, :folded)
     ON CONFLICT (work_id) DO UPDATE SET team_run_id = excluded.team_run_id, folded = excluded.folded
@@ -183,8 +188,7 @@ _CLAIMABLE = sql(f"""
             SELECT w.n FROM works w INDEXED BY works_claimable
             WHERE {_FREE} AND w.eligible = lists.names AND w.required_role = roles.role AND w.place > :after
               AND w.verifier_id IS NOT :membership_id
-              AND NOT EXISTS (SELECT 1 FROM work_needs e JOIN works n ON n.id = e.needs_id
-                              WHERE e.work_id = w.id AND n.resolution IS NOT 'accepted')
+              AND {needs_met("w")}
             ORDER BY w.place LIMIT :limit)
         WHERE lists.names = '[]' OR EXISTS (
             SELECT 1 FROM json_each(iif(json_valid(lists.names), lists.names, '[]')) WHERE value = :agent_id)

@@ -110,6 +110,7 @@ async def cleared(means: Means, seat: Seat) -> bool:
 
 
 def handle_of(launch: RuntimeEffect) -> Handle | None:
+    """What a launch started; None where nobody recorded that."""
     if not launch.pid:
         return None
     return Handle(

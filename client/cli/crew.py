@@ -15,7 +15,8 @@ from client.cli.index import DIGEST
 
 #: Seconds in which a daemon that went away is looked for again: it may be starting anew.
 _AWAY = 30.0
-_GOING_ON = ("planned", "running", "draining")
+#: The states of a run that goes on.
+GOING_ON = ("planned", "running", "draining")
 #: The verb by which a run in this state goes on.
 GOES_ON_BY = {"planned": "start", "draining": "resume"}
 
@@ -89,7 +90,7 @@ class Node:
     def runs(self, wanted: str = "") -> list[Any]:
         """The runs that go on, or those of them that the id or the team's name fits; one at least, or ``Usage``."""
         teams = self._teams()
-        runs = [run for run in self.every("team-run.list") if run["state"] in _GOING_ON]
+        runs = [run for run in self.every("team-run.list") if run["state"] in GOING_ON]
         fits = [run for run in runs if wanted in {"", run["id"], run["team_id"], teams.get(run["team_id"])}]
         if not runs:
             raise Usage("no run goes on", "start one: firm up FILE")

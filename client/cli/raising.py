@@ -12,12 +12,10 @@ from typing import Any
 
 from client.cli import differing
 from client.cli.arguments import Usage, listing
-from client.cli.crew import GOES_ON_BY, Asked, Node, Refused, make, same_key, settle
+from client.cli.crew import GOES_ON_BY, GOING_ON, Asked, Node, Refused, make, same_key, settle
 from client.cli.members_of import Members
 from client.cli.works_of import Works
 from client.team_file import APART, ME, TeamFile
-
-_GOING_ON = ("planned", "running", "draining")
 
 
 def apart(node: Node, file: TeamFile, folder: str) -> None:
@@ -164,11 +162,11 @@ class Raising:
     def _runs(self, team_id: str) -> tuple[list[Any], list[Any]]:
         """Those that go on, one at most, and those that ended: both of one look."""
         runs = self._node.every("team-run.list", team_id=team_id)
-        going_on = [run for run in runs if run["state"] in _GOING_ON]
+        going_on = [run for run in runs if run["state"] in GOING_ON]
         if len(going_on) > 1:
             ends = listing(tuple(f"firm down {run['id']}" for run in going_on))
             raise Usage(f"several runs of {self.file.name!r} go on", f"end all but one: {ends}")
-        return going_on, [run for run in runs if run["state"] not in _GOING_ON]
+        return going_on, [run for run in runs if run["state"] not in GOING_ON]
 
     def _go(self) -> None:
         going_on, ended = self._runs(self.team["id"])
@@ -202,7 +200,7 @@ def _ends(run: Any) -> bool:
 
 def _told_to_end(node: Node, run: Any) -> Any:
     """The run, once somebody has told it to complete with its last Work."""
-    while not run["completing"] and run["state"] in _GOING_ON:
+    while not run["completing"] and run["state"] in GOING_ON:
         body = {"team_run_id": run["id"], "expected_version": run["version"], "when_closed": True}
         try:
             run = node.ask("team-run.complete", same_key("complete", body, 0), **body)

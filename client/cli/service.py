@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-#: Both are started and stopped together; the same names as ``units.UNITS``, which costs more to import.
+#: What `firm node install` writes; the first is the one to enable, both are started and stopped together.
 UNITS = ("firm.socket", "firm.service")
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 #: Where the templates lie: beside ``client``, in a checkout as in an installation.
 TEMPLATES = Path(__file__).resolve().parents[2] / "systemd"
 
-#: What `firm node install` writes; the first is the one to enable, both are started and stopped.
-UNITS = ("firm.socket", "firm.service")
 
 _PLACEHOLDER = re.compile(r"@([A-Z]+)@")
 #: Line ends and other control characters, and what stands for bytes that are not UTF-8.

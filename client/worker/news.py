@@ -9,7 +9,7 @@ from client.worker.link import Link
 
 #: Seconds from one look to the next at least: what happens meanwhile is looked at once for all of it. Whatever happens
 #: in a run at rest is looked at immediately.
-APART = 0.02
+APART = 0.1
 
 
 async def news(link: Link, me: Me, seq: int) -> Refusal | None:

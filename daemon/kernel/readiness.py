@@ -11,24 +11,26 @@ from client.protocol.work import Condition, Phase, Readiness, Resolution, Work
 
 def readiness(work: Work, prerequisites: Mapping[str, Work]) -> tuple[Readiness, list[str]]:
     """Whether ``work`` could be started, and the prerequisites that are not accepted."""
-    unmet = [key for key in work.needs if not _accepted(prerequisites.get(key))]
+    unmet, stuck = _unmet(work, prerequisites)
     if work.phase is not Phase.OPEN or work.condition is not Condition.NORMAL:
         return Readiness.NOT_OPEN, unmet
-    if any((need := prerequisites.get(key)) is None or need.phase is Phase.CLOSED for key in unmet):
+    if stuck:
         return Readiness.NEEDS_HOST, unmet
     return (Readiness.WAITING if unmet else Readiness.READY), unmet
 
 
-def _accepted(work: Work | None) -> bool:
-    return work is not None and work.resolution is Resolution.ACCEPTED
+def _unmet(work: Work, prerequisites: Mapping[str, Work]) -> tuple[list[str], list[str]]:
+    """The prerequisites that are not accepted, and those of them that never will be."""
+    found = {key: prerequisites.get(key) for key in work.needs}
+    unmet = {key: need for key, need in found.items() if need is None or need.resolution is not Resolution.ACCEPTED}
+    return list(unmet), [key for key, need in unmet.items() if need is None or need.phase is Phase.CLOSED]
 
 
 def not_ready(work: Work, prerequisites: Mapping[str, Work]) -> Refusal | None:
     """Why ``work`` waits for others, or None."""
-    unmet = [key for key in work.needs if not _accepted(prerequisites.get(key))]
+    unmet, stuck = _unmet(work, prerequisites)
     if not unmet:
         return None
-    stuck = [key for key in unmet if (need := prerequisites.get(key)) is None or need.phase is Phase.CLOSED]
     lifted_by = (
         f"{stuck[0]} will not be accepted; its Host can go on without it: {_without(work, stuck)}"
         if stuck

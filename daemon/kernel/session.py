@@ -85,13 +85,21 @@ def current(session: AgentSession, session_gen: int) -> Refusal | None:
 
 
 def exists(session: AgentSession) -> Refusal:
+    """Why its member gets no other one."""
+    more = "; or its supervisor opens the next one in its place" if session.driver is Driver.HOST_DRIVEN else ""
     return Refusal(
-        code=Code.AGENT_SESSION_EXISTS,
-        about=f"session/{session.id}",
-        lifted_by=f"end it first: firm session unbind {session.id}"
-        if session.driver is Driver.USER_DRIVEN
-        else f"end it first: firm session close {session.id}; or its supervisor opens the next one in its place",
+        code=Code.AGENT_SESSION_EXISTS, about=f"session/{session.id}", lifted_by=f"{_ended_by(session)}{more}"
     )
+
+
+def session_live(session: AgentSession) -> Refusal:
+    """Why nothing is done that would take its run, its place or its worktree away from under it."""
+    return Refusal(code=Code.SESSION_LIVE, about=f"session/{session.id}", lifted_by=_ended_by(session))
+
+
+def _ended_by(session: AgentSession) -> str:
+    verb = "close" if session.driver is Driver.HOST_DRIVEN else "unbind"
+    return f"end it first: firm session {verb} {session.id}"
 
 
 def detached(former: AgentSession) -> Refusal | None:

@@ -46,8 +46,7 @@ def standing(tx: Tx, call: Call) -> Refusal | None:
     """Why what this connection proved when it began no longer holds, or None. Asked in every unit and read."""
     if call.session_id is None or call.session_gen is None:
         return None
-    session = SESSIONS.load(tx, call.session_id)
-    assert session is not None, "sessions are never deleted"
+    session = SESSIONS.held(tx, call.session_id)
     if refusal := current(session, call.session_gen) or _has_left(tx, session):
         return refusal
     return _by_capability(tx, call, session) if call.by_capability else None
@@ -55,10 +54,8 @@ def standing(tx: Tx, call: Call) -> Refusal | None:
 
 def _has_left(tx: Tx, session: AgentSession) -> Refusal | None:
     """A member that left its team is a stranger there; one that is leaving still ends what it holds."""
-    place = MEMBER_RUNS.load(tx, session.member_run_id)
-    assert place is not None, "a foreign key holds it"
-    membership = MEMBERSHIPS.load(tx, place.membership_id)
-    assert membership is not None, "a foreign key holds it"
+    place = MEMBER_RUNS.held(tx, session.member_run_id)
+    membership = MEMBERSHIPS.held(tx, place.membership_id)
     if membership.state is not MembershipState.INACTIVE:
         return None
     lifted_by = "its member left the team; it is invited again, joins, and gets another place and session"
@@ -73,8 +70,7 @@ def _by_capability(tx: Tx, call: Call, session: AgentSession) -> Refusal | None:
     if capability.expires_at is not None and capability.expires_at <= call.now:
         lifted_by = "a capability that has expired stays so; the session's supervisor issues the next"
         return Refusal(code=Code.CAPABILITY_DENIED, about=f"session/{session.id}", lifted_by=lifted_by)
-    run = TEAM_RUNS.load(tx, session.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, session.team_run_id)
     if capability.daemon_gen != call.daemon_gen or capability.sup_gen != run.sup_gen:
         lifted_by = "ask again: the daemon or the run's supervisor is another, which proves the session's process again"
         return Refusal(code=Code.ADOPTION_PENDING, about=f"session/{session.id}", lifted_by=lifted_by)
@@ -85,13 +81,9 @@ def actor(tx: Tx, call: Call) -> Actor | None:
     """The member that calls; None on the planes of the operator and the supervisor."""
     if call.session_id is None:
         return None
-    session = SESSIONS.load(tx, call.session_id)
-    assert session is not None, "sessions are never deleted"
-    place = MEMBER_RUNS.load(tx, session.member_run_id)
-    assert place is not None, "a foreign key holds it"
-    membership = MEMBERSHIPS.load(tx, place.membership_id)
-    assert membership is not None, "a foreign key holds it"
-    return Actor(session, place, membership)
+    session = SESSIONS.held(tx, call.session_id)
+    place = MEMBER_RUNS.held(tx, session.member_run_id)
+    return Actor(session, place, MEMBERSHIPS.held(tx, place.membership_id))
 
 
 def may_host(tx: Tx, call: Call, team_id: TeamId) -> Refusal | None:
@@ -178,8 +170,6 @@ def work(tx: Tx, call: Call, work_id: WorkId) -> Work | Refusal:
 def _delivered(tx: Tx, call: Call) -> Work | Refusal:
     live = attempts.live_of_session(tx, call.session_id) if call.session_id else []
     if len(live) == 1:
-        found = WORKS.load(tx, live[0].work_id)
-        assert found is not None, "a foreign key holds it"
-        return found
+        return WORKS.held(tx, live[0].work_id)
     which = ", ".join(binding.work_id for binding in live) or "none is delivered to this session; see firm work list"
     return Refusal(code=Code.WORK_UNCLEAR, about="work_id", lifted_by=f"say which one with --work-id: {which}")

@@ -101,8 +101,7 @@ def supervised(tx: Tx, call: Call, work_id: WorkId, sup_gen: int) -> tuple[Work,
         return work
     if work.team_run_id != call.team_run_id:
         return find.not_found("work", work_id)
-    run = TEAM_RUNS.load(tx, work.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, work.team_run_id)
     return fenced(run, sup_gen) or (work, run)
 
 
@@ -116,8 +115,7 @@ def admit(tx: Tx, call: Call, ask: AdmitWork) -> Binding | Refusal:
         return find.not_found("session", ask.session_id)
     if refusal := _admissible(tx, work, run, session):
         return refusal
-    place = MEMBER_RUNS.load(tx, session.member_run_id)
-    assert place is not None, "a foreign key holds it"
+    place = MEMBER_RUNS.held(tx, session.member_run_id)
     binding = Binding(
         id=BindingId(new_id()),
         version=1,
@@ -184,9 +182,8 @@ def delivery(tx: Tx, call: Call, ask: ReportDelivery) -> WorkDelivery | Refusal:
     binding = _attempt(tx, call, ask.work_id, ask.sup_gen, ask.fence)
     if isinstance(binding, Refusal):
         return binding
-    found, work = attempts.delivery_of(tx, binding), WORKS.load(tx, binding.work_id)
+    found, work = attempts.delivery_of(tx, binding), WORKS.held(tx, binding.work_id)
     assert found is not None, "an admission writes both"
-    assert work is not None, "a foreign key holds it"
     if ask.cause is DeliveryCause.FAILED and (work.phase is not Phase.OPEN or binding.custody is not Custody.CLAIMED):
         what = "its process was lost" if work.phase is Phase.OPEN else "its process has started it"
         lifted_by = f"{what}: report the session, and a custody review ends the attempt"

@@ -36,6 +36,7 @@ from daemon.operations.team_run import to_finish
 from providers import profiles
 from store import board as facts
 from store import effect as effects
+from store import events
 from store import session as sessions
 from store.tx import Tx
 from supervisor.wake import wake
@@ -132,14 +133,14 @@ def due(tx: Tx, call: Call, ask: ListDue) -> DueList | Refusal:
         return run
     if refusal := fenced(run, ask.sup_gen) or goes_on(run):
         return refusal
-    rows = facts.due(tx, run.id) if run.state.value == "running" else []
+    rows = facts.due(tx, run.id) if run.state is TeamRunState.RUNNING else []
     items = [Due(work_id=w, work_version=v, session_id=s, session_gen=g, failed=f) for w, v, s, g, f in rows]
     return DueList(
         items=items,
         seats=[_seat(tx, call, run, row) for row in facts.seats(tx, run.id)],
         controls=effects.controls(tx, run.id),
         sup_gen=run.sup_gen,
-        seq=facts.seq(tx),
+        seq=events.last(tx),
         checks=[
             DueCheck(work_id=w, receipt_id=r, fence=f, line=line, revision=revision, root=root)
             for w, r, f, line, revision, root in facts.checks_due(tx, run.id)

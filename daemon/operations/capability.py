@@ -19,8 +19,7 @@ def claims(tx: Tx, call: Call, ask: SetClaims) -> Capability | Refusal:
     shown = sessions.capability_of(tx, ask.session_id)
     if session is None or shown is None or not _sees(call, session):
         return find.not_found("session", ask.session_id)
-    run = TEAM_RUNS.load(tx, session.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, session.team_run_id)
     if call.plane is Plane.SUPERVISOR and (refusal := fenced(run, ask.sup_gen or 0)):
         return refusal
     return CAPABILITIES.change(
@@ -37,8 +36,7 @@ def token(tx: Tx, call: Call, ask: DeriveToken) -> SessionToken | Refusal:
     session = SESSIONS.load(tx, ask.session_id)
     if session is None or session.team_run_id != call.team_run_id:
         return find.not_found("session", ask.session_id)
-    run = TEAM_RUNS.load(tx, session.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, session.team_run_id)
     return fenced(run, ask.sup_gen) or SessionToken(session_id=session.id, token=call.token(session))
 
 

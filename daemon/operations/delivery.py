@@ -35,7 +35,7 @@ from store import message as messages
 from store import work as works
 from store.message import MAIL
 from store.session import SESSIONS
-from store.team_run import MEMBER_RUNS
+from store.team_run import MEMBER_RUNS, TEAM_RUNS
 from store.tx import Tx
 from store.work import WORKS
 
@@ -55,8 +55,7 @@ def _held(tx: Tx, of: AgentSession) -> _Held | None:
     """The Work that its member is to begin or goes on with: never one in review, blocked, on hold or closed."""
     found: _Held | None = None
     for binding in attempts.live_of_session(tx, of.id):
-        work, told = WORKS.load(tx, binding.work_id), attempts.delivery_of(tx, binding)
-        assert work is not None, "a foreign key holds it"
+        work, told = WORKS.held(tx, binding.work_id), attempts.delivery_of(tx, binding)
         if binding.custody is not Custody.CLAIMED or work.condition is not Condition.NORMAL or told is None:
             continue
         if work.phase is Phase.OPEN and told.state is DeliveryState.QUEUED:
@@ -67,8 +66,7 @@ def _held(tx: Tx, of: AgentSession) -> _Held | None:
 
 
 def _mail(tx: Tx, run: TeamRun, of: AgentSession) -> list[MessageDelivery]:
-    place = MEMBER_RUNS.load(tx, of.member_run_id)
-    assert place is not None, "a foreign key holds it"
+    place = MEMBER_RUNS.held(tx, of.member_run_id)
     at_work = bool(attempts.live_of_session(tx, of.id)) or board.does(tx, run.id, place.membership_id) is not None
     if not tells(run, at_work=at_work):
         return []
@@ -78,15 +76,12 @@ def _mail(tx: Tx, run: TeamRun, of: AgentSession) -> list[MessageDelivery]:
 
 def _claimable(tx: Tx, of: AgentSession) -> list[Work]:
     """What its member may claim, by the list of it; whether a claim is admitted is asked when it is made."""
-    place = MEMBER_RUNS.load(tx, of.member_run_id)
-    assert place is not None, "a foreign key holds it"
-    return works.claimable(tx, place)[0]
+    return works.claimable(tx, MEMBER_RUNS.held(tx, of.member_run_id))[0]
 
 
 def _unblocking(tx: Tx, of: AgentSession) -> Work | None:
     """A blocked Work of its member, once for each time that another of its Works is accepted."""
-    place = MEMBER_RUNS.load(tx, of.member_run_id)
-    assert place is not None, "a foreign key holds it"
+    place = MEMBER_RUNS.held(tx, of.member_run_id)
     return works.unblocking(tx, of.team_run_id, place.membership_id, place.id)
 
 
@@ -114,7 +109,7 @@ def deliver(tx: Tx, call: Call, ask: DeliverEffect) -> RuntimeEffect | Refusal:
     of = SESSIONS.load(tx, ask.session_id)
     if of is None or of.team_run_id != call.team_run_id:
         return find.not_found("session", ask.session_id)
-    run = effect.run_of(tx, of)
+    run = TEAM_RUNS.held(tx, of.team_run_id)
     refusal = (
         fenced(run, ask.sup_gen)
         or current(of, ask.session_gen)
@@ -160,8 +155,7 @@ def text(tx: Tx, call: Call, ask: ShowWords) -> Words | Refusal:
     if found.state is not EffectState.PREPARED or found.kind not in {EffectKind.DELIVER, EffectKind.STEER}:
         lifted_by = f"it is a {found.kind.value} that is {found.state.value}; only what is still to be typed has words"
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"effect/{found.id}", lifted_by=lifted_by)
-    of = SESSIONS.load(tx, found.session_id)
-    assert of is not None, "a foreign key holds it"
+    of = SESSIONS.held(tx, found.session_id)
     return Words(effect_id=found.id, text=_text(tx, call, of, found), held=stepped_in(of))
 
 

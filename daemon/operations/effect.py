@@ -31,7 +31,6 @@ from client.protocol.effect import (
 from client.protocol.ids import EffectId, SupGen, new_id
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, CapabilityState, Liveness, SessionCause, SessionState
-from client.protocol.team_run import TeamRun
 from client.protocol.work import Work
 from daemon.call import Call
 from daemon.kernel import cursor
@@ -51,31 +50,18 @@ from store.tx import Tx
 ByControl = CloseSession | InterruptSession | SteerSession
 
 
-def run_of(tx: Tx, record: AgentSession | RuntimeEffect) -> TeamRun:
-    run = TEAM_RUNS.load(tx, record.team_run_id)
-    assert run is not None, "a foreign key holds it"
-    return run
-
-
-def _session_of(tx: Tx, effect: RuntimeEffect) -> AgentSession:
-    found = SESSIONS.load(tx, effect.session_id)
-    assert found is not None, "a foreign key holds it"
-    return found
-
-
 def prepare(tx: Tx, call: Call, ask: PrepareEffect) -> RuntimeEffect | Refusal:
     found = SESSIONS.load(tx, ask.session_id)
     if found is None or found.team_run_id != call.team_run_id:
         return find.not_found("session", ask.session_id)
-    run = run_of(tx, found)
+    run = TEAM_RUNS.held(tx, found.team_run_id)
     if refusal := fenced(run, ask.sup_gen) or current(found, ask.session_gen):
         return refusal
     unsettled = effects.unsettled(tx, found.id)
     for effect in unsettled:
         if effect.kind is EffectKind.LAUNCH and effect.state is EffectState.PREPARED:
             return effect
-    place = MEMBER_RUNS.load(tx, found.member_run_id)
-    assert place is not None, "a foreign key holds it"
+    place = MEMBER_RUNS.held(tx, found.member_run_id)
     # Whoever is asked to end it closes its place first: after that nothing new begins.
     last = effects.launch_of(tx, found.id)
     if refusal := admits(unsettled, EffectKind.LAUNCH) or launchable(found, last) or present(place):
@@ -102,7 +88,7 @@ def new(  # noqa: PLR0913 — what each kind says of itself
         team_run_id=of.team_run_id,
         session_id=of.id,
         session_gen=of.session_gen,
-        sup_gen=SupGen(run_of(tx, of).sup_gen),
+        sup_gen=SupGen(TEAM_RUNS.held(tx, of.team_run_id).sup_gen),
         kind=kind,
         state=EffectState.PREPARED,
         certainty=Certainty.UNKNOWN,
@@ -133,7 +119,7 @@ def held_by(tx: Tx, call: Call, effect_id: EffectId, sup_gen: int) -> RuntimeEff
     effect = EFFECTS.load(tx, effect_id)
     if effect is None or effect.team_run_id != call.team_run_id:
         return find.not_found("effect", effect_id)
-    return fenced(run_of(tx, effect), sup_gen) or effect
+    return fenced(TEAM_RUNS.held(tx, effect.team_run_id), sup_gen) or effect
 
 
 def started(tx: Tx, call: Call, ask: StartedEffect) -> RuntimeEffect | Refusal:
@@ -194,7 +180,7 @@ def settled(
 
 def _follow(tx: Tx, call: Call, effect: RuntimeEffect, certainty: Certainty, readback: str) -> None:
     """What an effect that is settled makes of its session."""
-    of = _session_of(tx, effect)
+    of = SESSIONS.held(tx, effect.session_id)
     if current(of, effect.session_gen) is not None:
         return  # another took its place meanwhile; what this one did is on record
     if effect.kind is EffectKind.DELIVER:
@@ -219,7 +205,7 @@ def _ready(tx: Tx, call: Call, of: AgentSession, effect: RuntimeEffect) -> None:
         return  # it was reported ready before
     proven = {"pid": effect.pid, "start_ticks": effect.start_ticks, "boot_id": effect.boot_id}
     process = PROCESS[SessionCause.READY]
-    session.renew(tx, call, of, run_of(tx, of).sup_gen)  # it may have been opened under others
+    session.renew(tx, call, of, TEAM_RUNS.held(tx, of.team_run_id).sup_gen)  # it may have been opened under others
     SESSIONS.change(tx, of, kind="ready", actor=call.actor, at=call.now, state=state, process=process, **proven)
 
 
@@ -227,7 +213,7 @@ def may_decide(tx: Tx, call: Call, ask: ResolveEffect) -> Refusal | None:
     effect = EFFECTS.load(tx, ask.effect_id)
     if effect is None:
         return find.not_found("effect", ask.effect_id)
-    return actor.may_host_or_operate(tx, call, run_of(tx, effect).team_id)
+    return actor.may_host_or_operate(tx, call, TEAM_RUNS.held(tx, effect.team_run_id).team_id)
 
 
 def resolve(tx: Tx, call: Call, ask: ResolveEffect) -> RuntimeEffect | Refusal:
@@ -269,7 +255,7 @@ def may_control(tx: Tx, call: Call, ask: ByControl) -> Refusal | None:
     found = SESSIONS.load(tx, ask.session_id)
     if found is None:
         return find.not_found("session", ask.session_id)
-    return actor.may_host_or_operate(tx, call, run_of(tx, found).team_id)
+    return actor.may_host_or_operate(tx, call, TEAM_RUNS.held(tx, found.team_run_id).team_id)
 
 
 def close(tx: Tx, call: Call, ask: CloseSession) -> RuntimeEffect | Refusal:
@@ -283,8 +269,7 @@ def stop(tx: Tx, call: Call, found: AgentSession, reason: str) -> RuntimeEffect 
     if again and again[0].state is EffectState.PREPARED:
         return again[0]
     made = _control(tx, call, found, EffectKind.STOP, reason)
-    place = MEMBER_RUNS.load(tx, found.member_run_id)
-    assert place is not None, "a foreign key holds it"
+    place = MEMBER_RUNS.held(tx, found.member_run_id)
     closed = MEMBER_RUN.after(place.coordination, PlaceCause.CLOSE, f"member-run/{place.id}")
     if not isinstance(made, Refusal) and not isinstance(closed, Refusal):
         MEMBER_RUNS.change(tx, place, kind="closed", actor=call.actor, at=call.now, coordination=closed)
@@ -300,7 +285,7 @@ def controlled(tx: Tx, ask: ByControl) -> AgentSession | Refusal:
     found = SESSIONS.load(tx, ask.session_id)
     if found is None:
         return find.not_found("session", ask.session_id)
-    run = run_of(tx, found)
+    run = TEAM_RUNS.held(tx, found.team_run_id)
     over = goes_on(run)
     dormant = held(run) or (attrs.evolve(over, code=Code.TEAM_RUN_DORMANT) if over else None)
     return controllable(found) or dormant or found

@@ -185,8 +185,7 @@ def report(tx: Tx, call: Call, ask: ReportMail) -> MessageDelivery | Refusal:
     delivery = MAIL.load(tx, ask.delivery_id)
     if delivery is None or delivery.team_run_id != call.team_run_id:
         return mail.unknown(ask.delivery_id)
-    run = TEAM_RUNS.load(tx, delivery.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, delivery.team_run_id)
     refusal = (
         fenced(run, ask.sup_gen)
         or reportable(delivery, ask.cause, ask.session_id)

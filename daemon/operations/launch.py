@@ -47,12 +47,10 @@ def admit(
     if effect is None or effect.kind is not EffectKind.LAUNCH or effect.state is not EffectState.PREPARED:
         return find.not_found("effect", effect_id)
     session, project = _of(tx, effect)
-    seat = MEMBER_RUNS.load(tx, session.member_run_id)
-    assert seat is not None, "a foreign key holds it"
+    seat = MEMBER_RUNS.held(tx, session.member_run_id)
     if refusal := current(session, effect.session_gen) or present(seat):
         return refusal
-    agent = AGENTS.load(tx, session.agent_member_id)
-    assert agent is not None, "a foreign key holds it"
+    agent = AGENTS.held(tx, session.agent_member_id)
     profile = profiles.PROFILES.get(session.profile)
     if profile is None:
         lifted_by = f"there is no profile {session.profile!r}: firm agent update {agent.id} --profile command"
@@ -68,14 +66,8 @@ def admit(
 
 
 def _of(tx: Tx, effect: RuntimeEffect) -> tuple[AgentSession, Project]:
-    session, run = SESSIONS.load(tx, effect.session_id), TEAM_RUNS.load(tx, effect.team_run_id)
-    assert session is not None, "a foreign key holds it"
-    assert run is not None, "a foreign key holds it"
-    team = TEAMS.load(tx, run.team_id)
-    assert team is not None, "a foreign key holds it"
-    project = PROJECTS.load(tx, team.project_id)
-    assert project is not None, "a foreign key holds it"
-    return session, project
+    session, run = SESSIONS.held(tx, effect.session_id), TEAM_RUNS.held(tx, effect.team_run_id)
+    return session, PROJECTS.held(tx, TEAMS.held(tx, run.team_id).project_id)
 
 
 def _envelope(

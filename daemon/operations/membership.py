@@ -96,9 +96,7 @@ def join(tx: Tx, call: Call, ask: JoinTeam) -> TeamMembership | Refusal:
     state = MEMBERSHIP.after(membership.state, MembershipCause.JOIN, about)
     if isinstance(state, Refusal):
         return state
-    team, agent = TEAMS.load(tx, membership.team_id), AGENTS.load(tx, membership.agent_member_id)
-    assert team is not None, "a foreign key holds it"
-    assert agent is not None, "a foreign key holds it"
+    team, agent = TEAMS.held(tx, membership.team_id), AGENTS.held(tx, membership.agent_member_id)
     if refusal := kept(team) or available(agent):
         return refusal
     if other := memberships.namesake(tx, team.id, agent.id, agent.name):
@@ -145,8 +143,7 @@ def end(
     state = MEMBERSHIP.after(membership.state, cause, f"membership/{membership.id}")
     if isinstance(state, Refusal):
         return state
-    team = TEAMS.load(tx, membership.team_id)
-    assert team is not None, "a foreign key holds it"
+    team = TEAMS.held(tx, membership.team_id)
     if refusal := stays_as_host(membership, team):
         return refusal
     if state is MembershipState.LEAVING:
@@ -159,8 +156,7 @@ def end(
 
 def unbound(tx: Tx, call: Call, membership_id: MembershipId) -> None:
     """The last attempt of a membership may have ended: one that was leaving ends with it."""
-    membership = MEMBERSHIPS.load(tx, membership_id)
-    assert membership is not None, "a foreign key holds it"
+    membership = MEMBERSHIPS.held(tx, membership_id)
     if membership.state is MembershipState.LEAVING and not attempts.live_of_membership(tx, membership_id):
         end(tx, call, membership, MembershipCause.UNBOUND, "last attempt ended")
 

@@ -79,8 +79,7 @@ def open_(tx: Tx, call: Call, ask: OpenSession) -> AgentSession | Refusal:
     place = MEMBER_RUNS.load(tx, ask.member_run_id)
     if place is None or place.team_run_id != call.team_run_id:
         return find.not_found("member-run", ask.member_run_id)
-    run = TEAM_RUNS.load(tx, place.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, place.team_run_id)
     # Whoever ends the members of a run drains it first: after that nothing new begins.
     refusal = (
         fenced(run, ask.sup_gen)
@@ -115,11 +114,8 @@ def open_(tx: Tx, call: Call, ask: OpenSession) -> AgentSession | Refusal:
 
 
 def _may_open(tx: Tx, place: MemberRun) -> Refusal | None:
-    run, agent = TEAM_RUNS.load(tx, place.team_run_id), AGENTS.load(tx, place.agent_member_id)
-    membership = MEMBERSHIPS.load(tx, place.membership_id)
-    assert run is not None, "a foreign key holds it"
-    assert agent is not None, "a foreign key holds it"
-    assert membership is not None, "a foreign key holds it"
+    run, agent = TEAM_RUNS.held(tx, place.team_run_id), AGENTS.held(tx, place.agent_member_id)
+    membership = MEMBERSHIPS.held(tx, place.membership_id)
     return goes_on(run) or present(place) or available(agent) or _takes_part(membership)
 
 
@@ -132,8 +128,7 @@ def _takes_part(membership: TeamMembership) -> Refusal | None:
 
 def _may_supersede(tx: Tx, place: MemberRun, former: AgentSession) -> Refusal | None:
     """A supervisor ends sessions of its own run, and what a run that is over left behind."""
-    run = TEAM_RUNS.load(tx, former.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, former.team_run_id)
     return detached(former) if run.id == place.team_run_id or goes_on(run) else exists(former)
 
 
@@ -144,8 +139,7 @@ def _open(  # noqa: PLR0913 — what each way of opening one knows
         return refusal
     if former := sessions.open_of(tx, place.agent_member_id):
         return exists(former)
-    agent = AGENTS.load(tx, place.agent_member_id)
-    assert agent is not None, "a foreign key holds it"
+    agent = AGENTS.held(tx, place.agent_member_id)
     proven = process.pid > 0
     driven = driver is Driver.HOST_DRIVEN
     has = conversation.chosen(tx, place, agent, cwd) if driven else conversation.Conversation()
@@ -213,8 +207,7 @@ def _end_capability(tx: Tx, call: Call, session: AgentSession, kind: str, state:
 
 
 def _withdraw_questions(tx: Tx, call: Call, session: AgentSession) -> None:
-    place = MEMBER_RUNS.load(tx, session.member_run_id)
-    assert place is not None, "a foreign key holds it"
+    place = MEMBER_RUNS.held(tx, session.member_run_id)
     mail.withdraw_questions(tx, call, place, "the session that asked has ended")
 
 
@@ -229,8 +222,7 @@ def report(tx: Tx, call: Call, ask: ReportSession) -> AgentSession | Refusal:
     session = SESSIONS.load(tx, ask.session_id)
     if session is None or session.team_run_id != call.team_run_id:
         return find.not_found("session", ask.session_id)
-    run = TEAM_RUNS.load(tx, session.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, session.team_run_id)
     if refusal := fenced(run, ask.sup_gen) or current(session, ask.session_gen):
         return refusal
     state = SESSION.after(session.state, ask.cause, f"session/{session.id}")

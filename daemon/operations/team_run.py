@@ -35,14 +35,16 @@ from client.protocol.team_run import (
     TeamRunShown,
     TeamRunState,
 )
-from client.protocol.work import Condition, Phase, Resolution, Work
+from client.protocol.work import Work
 from daemon.call import Call
 from daemon.kernel import cursor
-from daemon.kernel.session import exists
+from daemon.kernel.session import session_live
 from daemon.kernel.team import kept
 from daemon.kernel.team_run import MEMBER_RUN, TEAM_RUN, PlaceCause, RunCause, fenced, finishes, goes_on, leased, told
 from daemon.kernel.version import moved
-from daemon.operations import actor, attempt, dependents, effect, find, mail
+from daemon.kernel.work import WorkCause
+from daemon.operations import actor, attempt, effect, find, mail
+from daemon.operations.work import change
 from store import attempt as attempts
 from store import effect as effects
 from store import membership as memberships
@@ -54,7 +56,6 @@ from store.agent import AGENTS
 from store.membership import MEMBERSHIPS
 from store.team_run import MEMBER_RUNS, TEAM_RUNS
 from store.tx import Tx
-from store.work import WORKS
 
 
 def may_create(tx: Tx, call: Call, ask: CreateTeamRun) -> Refusal | None:
@@ -92,8 +93,7 @@ def create(tx: Tx, call: Call, ask: CreateTeamRun) -> TeamRun | Refusal:
 
 
 def _place(tx: Tx, call: Call, run: TeamRun, membership: TeamMembership, role: str) -> MemberRun:
-    agent = AGENTS.load(tx, membership.agent_member_id)
-    assert agent is not None, "a foreign key holds it"
+    agent = AGENTS.held(tx, membership.agent_member_id)
     role = role or agent.role or membership.role.value
     made = MemberRun(
         id=MemberRunId(new_id()),
@@ -136,9 +136,7 @@ def show(tx: Tx, call: Call, ask: ShowTeamRun) -> TeamRunShown | Refusal:
         return run
     members: list[Place] = []
     for place in runs.places(tx, run.id):
-        agent, membership = AGENTS.load(tx, place.agent_member_id), MEMBERSHIPS.load(tx, place.membership_id)
-        assert agent is not None, "a foreign key holds it"
-        assert membership is not None, "a foreign key holds it"
+        agent, membership = AGENTS.held(tx, place.agent_member_id), MEMBERSHIPS.held(tx, place.membership_id)
         members.append(Place(name=agent.name, membership_role=membership.role.value, member_run=place))
     return TeamRunShown(run=run, members=members)
 
@@ -229,27 +227,12 @@ def cancel(tx: Tx, call: Call, ask: CancelTeamRun) -> TeamRun | Refusal:
     if isinstance(after, Refusal):
         return after
     if open_sessions := sessions.open_of_run(tx, after.id):
-        return _session_live(open_sessions[0])
+        return session_live(open_sessions[0])
     for work in works.unclosed(tx, after.id):
         attempt.end(tx, call, work.id, "released", ask.reason)
-        closed = WORKS.change(
-            tx,
-            work,
-            kind="cancelled",
-            actor=call.actor,
-            at=call.now,
-            phase=Phase.CLOSED,
-            condition=Condition.NORMAL,
-            held=None,
-            resolution=Resolution.CANCELLED,
-            reason=ask.reason,
-        )
-        dependents.tell(tx, call, closed)
+        closed = change(tx, call, work, WorkCause.CANCEL, reason=ask.reason)
+        assert not isinstance(closed, Refusal), "whatever is not closed can be cancelled"
     return after
-
-
-def _session_live(session: AgentSession) -> Refusal:
-    return Refusal(code=Code.SESSION_LIVE, about=f"session/{session.id}", lifted_by=exists(session).lifted_by)
 
 
 def _movable(tx: Tx, call: Call, ask: Change, cause: RunCause) -> TeamRun | Refusal:
@@ -363,14 +346,13 @@ def _move_place(tx: Tx, call: Call, ask: PlaceChange, cause: PlaceCause) -> Memb
         return coordination
     changes: dict[str, Any] = {"coordination": coordination}
     if isinstance(ask, ReopenMemberRun):
-        run = TEAM_RUNS.load(tx, place.team_run_id)
-        assert run is not None, "a foreign key holds it"
+        run = TEAM_RUNS.held(tx, place.team_run_id)
         if refusal := goes_on(run):
             return refusal
         changes["run_gen"] = RunGen(max(place.run_gen, runs.floor(tx)) + 1)
         changes["fresh"] = ask.fresh
     elif session := sessions.open_of_place(tx, place.id):
-        return _session_live(session)
+        return session_live(session)
     if cause is PlaceCause.RETIRE and (live := _live_in(tx, place)):
         lifted_by = (
             f"look at its lost attempt: firm work show --work-id {live}; then say what you found: firm recover {live}"

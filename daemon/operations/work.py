@@ -11,7 +11,7 @@ from client.protocol.attempt import Binding, Custody, Receipt
 from client.protocol.ids import Fence, new_receipt_id
 from client.protocol.membership import MembershipRole, MembershipState, TeamMembership
 from client.protocol.refusals import Code, Refusal
-from client.protocol.team_run import MemberRun, TeamRun
+from client.protocol.team_run import MemberRun
 from client.protocol.work import ClaimMode, Work
 from client.protocol.work_asks import (
     AcceptWork,
@@ -70,12 +70,6 @@ def seen(tx: Tx, call: Call, ask: ByHost | ByOwner | ByAcceptor | ReleaseWork) -
     return moved(f"work/{work.id}", current=work.version, expected=ask.expected_version) or work
 
 
-def _run_of(tx: Tx, work: Work) -> TeamRun:
-    run = TEAM_RUNS.load(tx, work.team_run_id)
-    assert run is not None, "a foreign key holds it"
-    return run
-
-
 def assign(tx: Tx, call: Call, ask: AssignWork) -> Work | Refusal:
     work = seen(tx, call, ask)
     if isinstance(work, Refusal):
@@ -88,7 +82,7 @@ def assign(tx: Tx, call: Call, ask: AssignWork) -> Work | Refusal:
         return Refusal(code=Code.WORK_ALREADY_ASSIGNED, about=f"work/{work.id}", lifted_by=lifted_by)
     place = runs.place(tx, work.team_run_id, membership.id)
     refusal = (
-        takes_works(_run_of(tx, work))
+        takes_works(TEAM_RUNS.held(tx, work.team_run_id))
         or _can_own(work, membership, place)
         or verdict.is_verifier(tx, work, membership)
         or attempt.dispatched(tx, work)
@@ -102,9 +96,7 @@ def assign(tx: Tx, call: Call, ask: AssignWork) -> Work | Refusal:
 
 def _assignable(tx: Tx, membership: TeamMembership) -> Refusal | None:
     """A paused member may be given responsibility; it sleeps until it is resumed. A retired one may not."""
-    agent = AGENTS.load(tx, membership.agent_member_id)
-    assert agent is not None, "a foreign key holds it"
-    return retired(agent)
+    return retired(AGENTS.held(tx, membership.agent_member_id))
 
 
 def _can_own(work: Work, membership: TeamMembership, place: MemberRun | None) -> Refusal | None:
@@ -142,7 +134,7 @@ def claim(tx: Tx, call: Call, ask: ClaimWork) -> Work | Refusal:
         lifted_by = "it is yours; it starts once it is delivered"
         return Refusal(code=Code.WORK_ALREADY_ASSIGNED, about=about, lifted_by=lifted_by)
     refusal = (
-        takes_claims(_run_of(tx, work))
+        takes_claims(TEAM_RUNS.held(tx, work.team_run_id))
         or _claimable(work, caller)
         or _can_own(work, caller.membership, runs.place(tx, work.team_run_id, caller.membership.id))
         or verdict.is_verifier(tx, work, caller.membership)
@@ -179,9 +171,7 @@ def _accepts_claims(tx: Tx, caller: actor.Actor) -> Refusal | None:
 
 
 def _fit(tx: Tx, caller: actor.Actor) -> Refusal | None:
-    agent = AGENTS.load(tx, caller.membership.agent_member_id)
-    assert agent is not None, "a foreign key holds it"
-    return available(agent)
+    return available(AGENTS.held(tx, caller.membership.agent_member_id))
 
 
 def claim_lost(tx: Tx, work: Work) -> Refusal:
@@ -263,7 +253,7 @@ def start(tx: Tx, call: Call, ask: StartWork) -> Work | Refusal:
     refusal = (
         present(caller.place)
         or _fit(tx, caller)
-        or takes_claims(_run_of(tx, work))
+        or takes_claims(TEAM_RUNS.held(tx, work.team_run_id))
         or not_ready(work, works.some(tx, work.needs))
     )
     if refusal:

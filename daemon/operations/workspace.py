@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import attrs
-
 from client.protocol.effect import Certainty, EffectKind, RuntimeEffect
 from client.protocol.ids import EffectId
-from client.protocol.refusals import Code, Refusal
+from client.protocol.refusals import Refusal
 from client.protocol.session import AgentSession
 from client.protocol.workspace import ArchiveWorkspace, ListWorkspaces
 from daemon.call import Call
 from daemon.kernel.effect import admits
-from daemon.kernel.session import exists
+from daemon.kernel.session import session_live
 from daemon.operations import effect, find
 from store import session as sessions
 from store import workspace as workspaces
@@ -29,20 +27,17 @@ def archive(tx: Tx, call: Call, ask: ArchiveWorkspace) -> RuntimeEffect | Refusa
     launch = workspaces.last_in(tx, ask.path)
     if launch is None:
         return find.not_found("workspace", ask.path)
-    of = SESSIONS.load(tx, launch.session_id)
-    assert of is not None, "a foreign key holds it"
+    of = SESSIONS.held(tx, launch.session_id)
     if refusal := admits(workspaces.being_archived(tx, of.agent_member_id), EffectKind.ARCHIVE):
         return refusal
     live = sessions.open_of(tx, of.agent_member_id)
     if live is not None and _team(tx, live) == _team(tx, of):
-        return attrs.evolve(exists(live), code=Code.SESSION_LIVE, lifted_by=exists(live).lifted_by.partition(";")[0])
+        return session_live(live)
     return effect.new(tx, call, of, EffectKind.ARCHIVE, cwd=ask.path, reason=ask.reason)
 
 
 def _team(tx: Tx, of: AgentSession) -> str:
-    run = TEAM_RUNS.load(tx, of.team_run_id)
-    assert run is not None, "a foreign key holds it"
-    return run.team_id
+    return TEAM_RUNS.held(tx, of.team_run_id).team_id
 
 
 def used(tx: Tx, ask: ListWorkspaces) -> list[tuple[Any, ...]] | Refusal:
@@ -57,6 +52,4 @@ def archived(
     call: Callable[[], Call], effect_id: EffectId, outcome: Certainty, readback: str, tx: Tx
 ) -> RuntimeEffect | Refusal:
     """Settle what was read back."""
-    begun = EFFECTS.load(tx, effect_id)
-    assert begun is not None, "effects are never deleted"
-    return effect.settled(tx, call(), begun, outcome, readback)
+    return effect.settled(tx, call(), EFFECTS.held(tx, effect_id), outcome, readback)

@@ -17,11 +17,11 @@ from providers.tmux.server import Said, Server
 TICKS = "@firm_start_ticks"
 FORMAT = (
     f"#{{session_name}} #{{pane_id}} #{{pane_pid}} #{{pane_dead}} "
-    f"s#{{pane_dead_status}} k#{{pane_dead_signal}} t#{{{TICKS}}} m#{{pane_in_mode}}"
+    f"s#{{pane_dead_status}} k#{{pane_dead_signal}} t#{{{TICKS}}}"
 )
 LAUNCH_ID = re.compile(r"[0-9a-z]{1,64}")
 
-_ROW = re.compile(rf"({LAUNCH_ID.pattern}) %(\d+) (\d+) ([01]) s(\d*) k(\d*) t(\d*) m(\d*)")
+_ROW = re.compile(rf"({LAUNCH_ID.pattern}) %(\d+) (\d+) ([01]) s(\d*) k(\d*) t(\d*)")
 _EMPTY = "no current target"  # what list-panes says, with status 1, while there is no session
 
 
@@ -36,7 +36,6 @@ class Row:
     status: int | None
     signal: int | None
     start_ticks: int
-    in_mode: bool
 
     @property
     def known(self) -> bool:
@@ -79,7 +78,7 @@ def read(rows: str) -> dict[str, Row]:
     for line in rows.split("\n"):
         if (match := _ROW.fullmatch(line)) is None:
             continue
-        launch_id, number, pid, dead, status, signal, ticks, mode = match.groups()
+        launch_id, number, pid, dead, status, signal, ticks = match.groups()
         row = Row(
             launch_id=launch_id,
             pane=f"%{number}",
@@ -88,7 +87,6 @@ def read(rows: str) -> dict[str, Row]:
             status=int(status) if status and not signal else None,
             signal=int(signal) if signal else None,
             start_ticks=int(ticks or 0),
-            in_mode=mode not in {"", "0"},
         )
         # Whoever speaks to our socket may have split the window: ours is the pane that was there first.
         if launch_id not in found or int(number) < found[launch_id][0]:

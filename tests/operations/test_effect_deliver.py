@@ -24,7 +24,8 @@ from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession, Ending, ReportSession, SessionCause, SessionState
 from client.protocol.work import ClaimMode, Work
 from client.protocol.work_asks import ShowWork, StartWork, UpdateWork
-from daemon.operations import delivery, effect
+from daemon.operations import delivery
+from store.team_run import TEAM_RUNS
 from tests.support import effects, mail, refusals
 from tests.support.node import InProcessNode
 from tests.support.run import Stage
@@ -76,7 +77,7 @@ async def cycle_ended(s: Stage, ending: Ending | None, cause: SessionCause = Ses
 def waking(s: Stage, of: AgentSession, *, at: int = 0) -> Waking | None:
     """What a supervisor would see of Bob, if his program took text."""
     call = s.node.call(now=UnixMs(at or of.updated_at))
-    return s.node.store.look(lambda tx: delivery.waking(tx, call, effect.run_of(tx, of), of))
+    return s.node.store.look(lambda tx: delivery.waking(tx, call, TEAM_RUNS.held(tx, of.team_run_id), of))
 
 
 async def test_effect_deliver_ok(node: InProcessNode) -> None:

@@ -365,8 +365,7 @@ async def test_team_run_cancel_session_live(node: InProcessNode) -> None:
     await report(s, s.ann.session, SessionCause.CLOSED)
     await report(s, s.cid.session, SessionCause.CLOSED)
     refusal = await node.refused(cancel(s.run))
-    close = f"firm session close {s.bob.session.id}"
-    lifted_by = f"end it first: {close}; or its supervisor opens the next one in its place"
+    lifted_by = f"end it first: firm session close {s.bob.session.id}"
     assert refusal == Refusal(code=Code.SESSION_LIVE, about=f"session/{s.bob.session.id}", lifted_by=lifted_by)
     await report(s, s.bob.session, SessionCause.CLOSED)
     bound = await node.ok(BindSession(agent_member_id=AgentMemberRef("bob"), pid=os.getppid()))

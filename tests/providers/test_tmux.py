@@ -155,7 +155,7 @@ async def test_a_new_server_takes_the_place_of_a_dead_one(folder: Path) -> None:
         assert not first.adopted
         os.kill(first.server.pid, signal.SIGKILL)
         with trio.fail_after(5):
-            await tmux.died()
+            await first.server.ended()
         assert isinstance(await tmux.observe(), Unreachable)
         second = await tmux.open()
         assert isinstance(second, Opened)
@@ -165,19 +165,9 @@ async def test_a_new_server_takes_the_place_of_a_dead_one(folder: Path) -> None:
 
 async def test_a_server_that_is_killed_is_noticed_and_is_no_answer_about_processes(tmux: Tmux, tmp_path: Path) -> None:
     handle = await started(tmux, shell(tmp_path, "trap '' HUP; sleep 60"))
-    died = trio.Event()
-
-    async def watch() -> None:
-        await tmux.died()
-        died.set()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(watch)
-        await trio.testing.wait_all_tasks_blocked()
-        assert not died.is_set()
-        os.kill(server_of(tmux).pid, signal.SIGKILL)
-        with trio.fail_after(2):
-            await died.wait()
+    os.kill(server_of(tmux).pid, signal.SIGKILL)
+    with trio.fail_after(2):
+        await server_of(tmux).ended()
     assert isinstance(await tmux.observe(), Unreachable)
     assert isinstance(await tmux.capture(handle), Unreachable)
     told = await tmux.deliver(handle, "x", QUICK, "1")
@@ -201,7 +191,7 @@ async def test_what_a_dead_server_left_is_found_by_its_mark(tmux: Tmux, tmp_path
     try:
         os.kill(server_of(tmux).pid, signal.SIGKILL)
         with trio.fail_after(5):
-            await tmux.died()
+            await server_of(tmux).ended()
         if again:
             assert isinstance(await tmux.open(), Opened)
         assert stray.lives()

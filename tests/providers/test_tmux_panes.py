@@ -82,9 +82,9 @@ def test_what_tmux_says_has_a_way_out(error: str, why: Why) -> None:
 @pytest.mark.parametrize(
     ("status", "out", "error", "sees"),
     [
-        (0, "7\nab01 %3 11 0 s k t77 m0\n", "", {"ab01"}),
+        (0, "7\nab01 %3 11 0 s k t77\n", "", {"ab01"}),
         (1, "7\n", "no current target", set[str]()),
-        (0, "8\nab01 %3 11 0 s k t77 m0\n", "", None),
+        (0, "8\nab01 %3 11 0 s k t77\n", "", None),
         (1, "7\n", "something new", None),
         (1, "", "no current target", None),
     ],
@@ -100,14 +100,14 @@ async def test_what_could_not_be_looked_at_is_not_empty(  # noqa: ASYNC124 — f
 
 
 def test_a_row_that_is_not_ours_is_no_launch() -> None:
-    good = "ab01 %3 11 0 s k t77 m0"
+    good = "ab01 %3 11 0 s k t77"
     rows = [
         good,
-        "Main %1 12 0 s k t m0",
-        "ab02 %1 12 0 s k t m0 more",
-        "ab01 %9 12 1 s0 k t m0",
+        "Main %1 12 0 s k t",
+        "ab02 %1 12 0 s k t more",
+        "ab01 %9 12 1 s0 k t",
         "",
-        "AB %1 1 0 s k t m",
+        "AB %1 1 0 s k t",
     ]
     found = read("\n".join(rows))
     assert set(found) == {"ab01"}
@@ -121,7 +121,7 @@ def test_a_row_that_is_not_ours_is_no_launch() -> None:
 
 @pytest.mark.parametrize(
     ("row", "known"),
-    [("1 s7 k t1 m", True), ("1 s k9 t1 m", True), ("1 s k t1 m", False), ("0 s k t1 m", False)],
+    [("1 s7 k t1", True), ("1 s k9 t1", True), ("1 s k t1", False), ("0 s k t1", False)],
 )
 def test_how_it_ended_is_known_only_when_it_is_said(row: str, *, known: bool) -> None:
     assert read(f"ab01 %1 12 {row}")["ab01"].known is known

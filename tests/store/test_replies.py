@@ -24,7 +24,7 @@ def test_replies_older_than_they_are_kept_are_forgotten_in_portions_and_younger_
                 "INSERT INTO replies (mark, digest, answer, at) VALUES (randomblob(16), zeroblob(32), x'c0', ?)",
                 [(NOW - kept_ms - 1,)] * 12_001 + [(NOW - kept_ms,)] * 3 + [(NOW,)] * 4,
             )
-        portions = [maintenance.in_one(connection, lambda tx: maintenance.forget_replies(tx, now=NOW)) for _ in "1234"]
+        portions = [maintenance.in_one(connection, lambda tx: replies.forget(tx, now=NOW)) for _ in "1234"]
         assert portions == [5000, 5000, 2001, 0]
         assert connection.execute("SELECT count(*), min(at) FROM replies").fetchall() == [(7, NOW - kept_ms)]
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import msgpack
 
-from client.cli.units import TEMPLATES, UNITS, render
+from client.cli.service import UNITS
+from client.cli.units import TEMPLATES, render
 from client.protocol.frames import MAX_ANSWER, Frames, frame
 from client.protocol.hello import PROTOCOL
 from tests.support.user_manager import UserManager

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from client.cli.units import UNITS
+from client.cli.service import UNITS
 from tests.support.user_manager import UserManager
 from tests.systemd.node import ODD, ended, watched
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from client.cli.units import TEMPLATES, UNITS, executable_escape, render, specifier_escape, unit_escape
+from client.cli.service import UNITS
+from client.cli.units import TEMPLATES, executable_escape, render, specifier_escape, unit_escape
 from tests.systemd.node import ODD
 
 

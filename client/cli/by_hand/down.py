@@ -8,12 +8,9 @@ from typing import Any
 
 from client.cli import say
 from client.cli.arguments import JSON, Field, Usage, listing
-from client.cli.crew import Node, Refused, guarded
+from client.cli.crew import IN_RUN, Node, Refused, guarded
 
-FIELDS: tuple[Field, ...] = (
-    ("team_run_id", "--team-run-id", "str", False, "", None, False, "", "the run or its team, where several go on"),
-    JSON,
-)
+FIELDS: tuple[Field, ...] = (IN_RUN, JSON)
 #: Seconds in which a member has to be ended and read back.
 SECONDS = 75
 

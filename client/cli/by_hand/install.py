@@ -11,7 +11,8 @@ from client.cli import ask as door
 from client.cli import say, service
 from client.cli.arguments import JSON, Field
 from client.cli.index import DIGEST
-from client.cli.units import TEMPLATES, UNITS, render
+from client.cli.service import UNITS
+from client.cli.units import TEMPLATES, render
 
 FIELDS: tuple[Field, ...] = (JSON,)
 

@@ -6,10 +6,9 @@ from typing import Any
 
 from client.cli import say
 from client.cli.arguments import JSON, Field
-from client.cli.crew import Node, guarded
+from client.cli.crew import GOING_ON, Node, guarded
 
 FIELDS: tuple[Field, ...] = (JSON,)
-_GOING_ON = ("planned", "running", "draining")
 
 
 def run(_: str, given: dict[str, object]) -> int:
@@ -23,7 +22,7 @@ def _ps(*, as_json: bool) -> int:
 
     node = Node()
     teams = {team["id"]: team["name"] for team in node.every("team.list")}
-    runs = [run_ for run_ in node.every("team-run.list") if run_["state"] in _GOING_ON]
+    runs = [run_ for run_ in node.every("team-run.list") if run_["state"] in GOING_ON]
     boards = [node.ask("team-run.board", team_run_id=run_["id"]) for run_ in runs]
     found = [row for board in boards for row in _rows(node, board, teams)]
     if as_json:
