@@ -63,10 +63,6 @@ class _Lost(Exception):
     """SQLite ended the transaction by itself."""
 
 
-class _Tainted(Exception):
-    """A unit that came to nothing has written something, without a savepoint to take it back to."""
-
-
 class Writer:
     """The one connection that writes. Used by one thread at a time."""
 
@@ -127,14 +123,7 @@ class Writer:
         except _Lost:
             unit.end(faults.refusal(self.fault or Code.STORE_IO_ERROR))
 
-    def _run_all(self, units: Sequence[Unit]) -> bool:
-        try:
-            return self._begin(units) and self._run_each(units, self._run)
-        except _Tainted:
-            self._abandon()
-            return self._begin(units) and self._run_each(units, self._run_in_savepoint)
-
-    def _begin(self, units: Sequence[Unit]) -> bool:
+    def _run_all(self, units: Sequence[Unit], *, savepoints: bool = False) -> bool:
         try:
             self._control("BEGIN IMMEDIATE")
         except faults.STORAGE as error:
@@ -142,11 +131,11 @@ class Writer:
                 raise
             self._refuse(units, self._met(error))
             return False
-        return True
-
-    def _run_each(self, units: Sequence[Unit], run: Callable[[Unit], None]) -> bool:
+        run = self._run_in_savepoint if savepoints else self._run
         for unit in units:
-            run(unit)
+            if not run(unit):
+                self._abandon()
+                return self._run_all(units, savepoints=True)
             self._crash(Boundary.AFTER_UNIT)
             if self.stopped is not None:  # a transaction that met a damaged page can only be rolled back
                 self._abandon()
@@ -164,18 +153,19 @@ class Writer:
         self._crash(Boundary.AFTER_COMMIT)
         self.seq = max([self.seq, *(unit.seq for unit in units)])
 
-    def _run(self, unit: Unit) -> None:
+    def _run(self, unit: Unit) -> bool:
+        """False where it has written something before it came to nothing."""
         written = self._connection.total_changes()
         self._try(unit)
-        if not unit.kept and self.stopped is None and self._connection.total_changes() != written:
-            raise _Tainted
+        return unit.kept or self.stopped is not None or self._connection.total_changes() == written
 
-    def _run_in_savepoint(self, unit: Unit) -> None:
+    def _run_in_savepoint(self, unit: Unit) -> bool:
         self._control("SAVEPOINT unit")
         self._try(unit)
         if not unit.kept:
             self._control("ROLLBACK TO unit")
         self._control("RELEASE unit")
+        return True
 
     def _try(self, unit: Unit) -> None:
         """Give it the outcome that it has if all goes well."""

@@ -45,8 +45,8 @@ class Opened:
 class Tmux:
     """One private server in ``folder``. Several objects, in several processes, may share it.
 
-    ``open`` before anything else, and again once the server has ended. Nothing runs in the background, so there is
-    nothing of this object to close: ``close`` ends the server itself and every terminal in it.
+    ``open`` before anything else, and again after ``died``. Nothing runs in the background, so there is nothing of
+    this object to close: ``close`` ends the server itself and every terminal in it.
     """
 
     def __init__(
@@ -78,6 +78,13 @@ class Tmux:
             return server
         self._server = server
         return Opened(server=server.process, adopted=server.adopted)
+
+    async def died(self) -> None:
+        """Wait for the end of the server. At once when there is none."""
+        if self._server is None:
+            await trio.lowlevel.checkpoint()
+        else:
+            await self._server.process.ended()
 
     async def start(self, launch: Launch) -> Handle | NotStarted:
         if self._server is None:
