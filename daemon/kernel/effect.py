@@ -43,7 +43,7 @@ def admits(unsettled: Sequence[RuntimeEffect], kind: EffectKind) -> Refusal | No
             return Refusal(
                 code=Code.EFFECT_UNSETTLED,
                 about=f"effect/{effect.id}",
-                lifted_by=f"wait for it: firm wait effect:{effect.id}.state=settled"
+                lifted_by=f"wait for it: firm wait 'effect:{effect.id}.version>{effect.version}'"
                 if effect.state is EffectState.PREPARED
                 else f"find out what it did, then say it: firm resolve {effect.id}",
             )

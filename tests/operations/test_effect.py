@@ -79,7 +79,7 @@ async def test_effect_prepare_effect_unsettled(node: InProcessNode) -> None:
     stop = await effects.control(s, EffectKind.INTERRUPT)
     refusal = await declined(s, effects.prepare(s))
     assert (refusal.code, refusal.about) == (Code.EFFECT_UNSETTLED, f"effect/{stop.id}")
-    assert f"firm wait effect:{stop.id}.state=settled" in refusal.lifted_by
+    assert f"firm wait 'effect:{stop.id}.version>{stop.version}'" in refusal.lifted_by
     await supervised(s, effects.settle(s, stop, N))
     lost = await effects.unread(s)
     refusal = await declined(s, effects.prepare(s))

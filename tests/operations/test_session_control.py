@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from client.protocol.effect import Certainty, CloseSession, EffectKind, EffectState, InterruptSession
-from client.protocol.event import ListEvents
+from client.protocol.event import ListEvents, WaitForEvent
 from client.protocol.ids import SessionId, TeamRef
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import CapabilityState, Liveness
@@ -100,14 +102,21 @@ async def test_session_close_effect_unsettled(node: InProcessNode) -> None:
     assert refusal == Refusal(code=Code.EFFECT_UNSETTLED, about=f"effect/{lost.id}", lifted_by=said)
 
 
-async def test_session_interrupt_effect_unsettled(node: InProcessNode) -> None:
+@pytest.mark.parametrize("certainty", [Certainty.APPLIED, Certainty.UNKNOWN])
+async def test_session_interrupt_effect_unsettled(node: InProcessNode, certainty: Certainty) -> None:
+    """What is waited for comes also when nobody can read back what was done; then a person has to say it."""
     s = await effects.live(node)
     made = await effects.control(s, INTERRUPT)
     refusal = await node.refused(of_bob(s, InterruptSession))
-    said = f"wait for it: firm wait effect:{made.id}.state=settled"
-    assert refusal == Refusal(code=Code.EFFECT_UNSETTLED, about=f"effect/{made.id}", lifted_by=said)
-    await supervised(s, effects.settle(s, made))
-    await effects.control(s, INTERRUPT)
+    assert (refusal.code, refusal.about) == (Code.EFFECT_UNSETTLED, f"effect/{made.id}")
+    (predicate,) = re.findall("^wait for it: firm wait '(.*)'$", refusal.lifted_by)
+    assert (await node.ok(WaitForEvent(predicate=predicate, timeout_ms=0))).timed_out
+    await supervised(s, effects.settle(s, made, certainty))
+    assert not (await node.ok(WaitForEvent(predicate=predicate, timeout_ms=0))).timed_out
+    if certainty is Certainty.APPLIED:
+        await effects.control(s, INTERRUPT)
+    else:
+        assert "firm resolve" in (await node.refused(of_bob(s, InterruptSession))).lifted_by
 
 
 async def closed_or_a_persons(node: InProcessNode, ask: Ask) -> None:
