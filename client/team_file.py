@@ -18,6 +18,8 @@ from client.protocol.team_run import CYCLES, SOME_CYCLES
 
 #: The Host that is the person at this machine.
 ME = "me"
+#: The profile of our own worker.
+OURS = "command"
 
 
 @attrs.frozen
@@ -121,7 +123,7 @@ class Wrong(Exception):
 @attrs.frozen(kw_only=True)
 class Member:
     name: str
-    profile: str = "command"
+    profile: str = OURS
     role: str = ""
     description: str = ""
     model: str = ""
@@ -197,6 +199,7 @@ class _Reader:
         self._unlike("work", "key", [work.key for work in works])
         self._unlike("work", "title", [work.title for work in works], alike=str.casefold)
         self._names(team, members, works)
+        self._judged(team["host"], members, works)
         whole = TeamFile(
             name=team["name"],
             host=team["host"],
@@ -219,6 +222,15 @@ class _Reader:
             pair = f"{shared[0].name!r} and {shared[1].name!r}"
             what = f'{pair} would write into one folder; give all but one of them workspace = "worktree": {APART}'
             raise Wrong(self.path, line, "member.workspace", what)
+
+    def _judged(self, host: str, members: list[Member], works: list[Work]) -> None:
+        """Our own worker, as the Host, accepts what somebody else has shown to hold, so that must be asked for."""
+        if not any(member.name == host and member.profile == OURS for member in members):
+            return
+        for number, work in enumerate(works):
+            if not work.check and not work.verifier and work.assign != host:
+                what = f"is missing: {host!r} accepts only what a check or a verifier has shown to hold"
+                raise Wrong(self.path, self._line("work", number), "work.check", what)
 
     def _rows(self, name: str, found: dict[str, Any]) -> list[Any]:
         rows = found.get(name, [])

@@ -11,7 +11,7 @@ import attrs
 import trio
 
 from client import check_logs
-from client.git import GitUnusable, commit_exists, one_line
+from client.git import one_line
 from client.protocol.board import Counts, ShowBoard
 from client.protocol.event import WaitForEvent
 from client.protocol.operation import R, Request
@@ -21,7 +21,7 @@ from client.protocol.work import Phase, Work
 from client.protocol.work_asks import AcceptWork, HoldWork, ListWorks, RequestChanges, ShowWork, WorkShown
 from client.worker.evidence import readable
 from client.worker.identity import Me
-from client.worker.judge import Accept, Judgement, Leave, PutOnHold, SendBack, candidate, judge
+from client.worker.judge import Accept, Judgement, Leave, PutOnHold, SendBack, judge
 from client.worker.link import Link, told
 from client.worker.news import APART
 from client.worker.settings import Settings
@@ -66,7 +66,7 @@ class Host:
             if isinstance(shown, Refusal):
                 self._tell(work.id, told(shown))
                 continue
-            judged = judge(shown, self.me.membership_id, exists=await self._exists(shown), logs=await self._logs(shown))
+            judged = judge(shown, self.me.membership_id, logs=await self._logs(shown))
             if judged is not None:
                 await self._do(shown.work, judged)
         board = await self.link.ask(ShowBoard(team_run_id=self.me.run_id))
@@ -87,17 +87,6 @@ class Host:
             found += page.items
             cursor = page.next
         return found
-
-    async def _exists(self, shown: WorkShown) -> bool:
-        """Whether the commit is there, where that decides: a check has proven it by running on it."""
-        revision = candidate(shown)
-        if not revision or shown.work.checks:
-            return False
-        try:
-            return await commit_exists(self.settings.folder, revision)
-        except GitUnusable as why:
-            self._tell(shown.work.id, f"{shown.work.id}: its commit cannot be looked for: {why}")
-            return False
 
     async def _logs(self, shown: WorkShown) -> dict[str, str]:
         """The end of the log of each check that failed."""

@@ -48,50 +48,32 @@ class Leave:
 Judgement = Accept | SendBack | PutOnHold | Leave
 
 
-@attrs.frozen(kw_only=True)
-class _Body:
-    """What a receipt claims."""
-
-    answers: list[tuple[str, str]]  # a criterion, and met, not_met, not_applicable or unanswered
-    revision: str
-    references: list[str]
-
-
-def candidate(shown: WorkShown) -> str:
-    """The commit that the submission in review names; empty where there is none."""
-    found = _in_review(shown)
-    body = _body(found) if found else None
-    return body.revision if body else ""
-
-
-def judge(shown: WorkShown, own: MembershipId, *, exists: bool, logs: Mapping[str, str]) -> Judgement | None:
-    """None for what is not this Host's to judge. ``exists`` says whether the commit that it names is there; ``logs``
-    holds the end of the log of each check, by name.
-    """
+def judge(shown: WorkShown, own: MembershipId, *, logs: Mapping[str, str]) -> Judgement | None:
+    """None for what is not this Host's to judge. ``logs`` holds the end of the log of each check, by name."""
     work, receipt = shown.work, _in_review(shown)
     if work.phase is not Phase.REVIEW or work.condition is not Condition.NORMAL or work.owner_id == own:
         return None
-    body = _body(receipt) if receipt else None
-    if receipt is None or body is None:
+    answers = _answers(receipt) if receipt else None
+    if receipt is None or answers is None:
         return Leave("its receipt cannot be read; a person has to look")
     results = {result.name: result for result in shown.checks if result.line in work.checks}
     names = [named(line) for line in work.checks]
     if missing := [name for name in names if name not in results]:
         return Leave(f"waits for the result of: {', '.join(missing)}")
     failed = [name for name in names if not results[name].passed]
-    not_met = [text for text, answer in body.answers if answer == "not_met"]
+    not_met = [text for text, answer in answers if answer == "not_met"]
     refuted = shown.verdict if shown.verdict and shown.verdict.outcome is Verification.FAILED else None
     if failed or not_met or refuted:
         said = _said(failed, not_met, logs, {n: results[n].log_digest for n in failed})
         return _not_good(shown, receipt, "\n".join(filter(None, [said, _refuted(shown.verifier, refuted)])))
-    if open_ := [text for text, answer in body.answers if answer not in {"met", "not_applicable"}]:
+    if open_ := [text for text, answer in answers if answer not in {"met", "not_applicable"}]:
         return Leave(f"a person has to look: nobody answered {one_line('; '.join(open_))}")
     if work.verifier_id is not None and shown.verdict is None:
         return Leave(f"waits for the verdict of {one_line(shown.verifier)}")
     if receipt.outcome is not Outcome.COMPLETED:
         return Leave("a person has to look: it says that it failed, and that every criterion is met")
-    if not names and not shown.verdict and not body.references and not (body.revision and exists):
-        return Leave("a person has to look: it has no check, no commit that is here, and no reference as evidence")
+    if not names and not shown.verdict:
+        return Leave("nobody but its member says that it is done: a person names a check or a verifier, as the Host")
     return Accept(receipt)
 
 
@@ -126,14 +108,11 @@ def _in_review(shown: WorkShown) -> Receipt | None:
     return next((receipt for receipt in shown.receipts if receipt.id == shown.work.receipt_id), None)
 
 
-def _body(receipt: Receipt) -> _Body | None:
-    """None where it is not what a submission writes: acceptance would be refused as well."""
+def _answers(receipt: Receipt) -> list[tuple[str, str]] | None:
+    """Each criterion, and met, not_met, not_applicable or unanswered. None where it is not what a submission writes:
+    acceptance would be refused as well.
+    """
     try:
-        body = json.loads(receipt.body)
-        return _Body(
-            answers=[(str(each["criterion"]), str(each["answer"])) for each in body["criteria"]],
-            revision=str(body["candidate_revision"]),
-            references=[*body["artifact_refs"], *body["check_refs"]],
-        )
+        return [(str(each["criterion"]), str(each["answer"])) for each in json.loads(receipt.body)["criteria"]]
     except (ValueError, KeyError, TypeError):
         return None

@@ -122,6 +122,13 @@ ERRORS = {
         "work.verifier",
         "'bob' accepts, and somebody else verifies; use cid",
     ),
+    "what nobody shows to hold": (
+        'host = "me"',
+        'host = "bob"',
+        8,
+        "work.check",
+        "is missing: 'bob' accepts only what a check or a verifier has shown to hold",
+    ),
     "two in one folder": (
         'name = "bob"\n',
         'name = "bob"\nworkspace = "shared"\n[[member]]\nname = "cid"\nworkspace = "shared"\n',

@@ -28,7 +28,7 @@ from client.protocol.ids import (
 from client.protocol.verdict import Verdict, Verification
 from client.protocol.work import Condition, Phase, Readiness
 from client.protocol.work_asks import WorkShown
-from client.worker.judge import MOST_ATTEMPTS, Accept, Judgement, Leave, PutOnHold, SendBack, candidate, judge
+from client.worker.judge import MOST_ATTEMPTS, Accept, Judgement, Leave, PutOnHold, SendBack, judge
 from tests.support import records
 
 HOST, BOB = MembershipId("host"), MembershipId("bob")
@@ -128,24 +128,22 @@ def result(name: str, *, passed: bool) -> CheckResult:
     )
 
 
-def judged(seen: WorkShown, *, exists: bool = True, logs: dict[str, str] | None = None) -> Judgement | None:
-    return judge(seen, HOST, exists=exists, logs=logs or {})
+def judged(seen: WorkShown, *, logs: dict[str, str] | None = None) -> Judgement | None:
+    return judge(seen, HOST, logs=logs or {})
 
 
 @pytest.mark.parametrize(
-    ("seen", "exists"),
+    "seen",
     [
-        (shown(checks={"unit": True}), False),
-        (shown(checks={"unit": True, "lint": True}, answers=("met", "not_applicable")), False),
-        (shown(checks={"unit": True}, attempts=MOST_ATTEMPTS + 1), False),
-        (shown(), True),
-        (shown(candidate_revision="", check_refs=["make exit 0"]), False),
-        (shown(candidate_revision="", artifact_refs=["log@sha256:1"]), False),
+        shown(checks={"unit": True}),
+        shown(checks={"unit": True, "lint": True}, answers=("met", "not_applicable")),
+        shown(checks={"unit": True}, attempts=MOST_ATTEMPTS + 1),
+        shown(checks={"unit": True}, candidate_revision="", check_refs=["make exit 0"]),
     ],
 )
-def test_what_passed_its_checks_or_shows_evidence_is_accepted(seen: WorkShown, exists: bool) -> None:  # noqa: FBT001
+def test_what_passed_its_checks_is_accepted(seen: WorkShown) -> None:
     """Exactly the receipt that was judged."""
-    assert judged(seen, exists=exists) == Accept(seen.receipts[0])
+    assert judged(seen) == Accept(seen.receipts[0])
 
 
 @pytest.mark.parametrize(
@@ -155,7 +153,8 @@ def test_what_passed_its_checks_or_shows_evidence_is_accepted(seen: WorkShown, e
         (shown(checks={"unit": False, "lint": None}), "waits for the result of: lint"),
         (shown(checks={"unit": True}, answers=("met", "unanswered")), "nobody answered line 2"),
         (shown(checks={"unit": True}, outcome=Outcome.FAILED), "it says that it failed"),
-        (shown(candidate_revision=""), "no check, no commit that is here, and no reference"),
+        (shown(), "nobody but its member says that it is done"),
+        (shown(candidate_revision="", check_refs=["make exit 0"]), "nobody but its member says that it is done"),
         (shown(body="{"), "cannot be read"),
         (shown(body="[]"), "cannot be read"),
         (shown(body="{}"), "cannot be read"),
@@ -166,10 +165,6 @@ def test_what_nothing_decides_is_left_and_says_why(seen: WorkShown, why: str) ->
     left = judged(seen)
     assert isinstance(left, Leave)
     assert why in left.why
-
-
-def test_a_commit_that_is_not_there_is_no_evidence() -> None:
-    assert isinstance(judged(shown(), exists=False), Leave)
 
 
 @pytest.mark.parametrize(
@@ -289,9 +284,3 @@ def test_a_reason_keeps_its_bound() -> None:
     held = judged(seen, logs={f"c{n}": "x" * 9000 for n in range(9)})
     assert isinstance(held, PutOnHold)
     assert len(held.reason) <= 4096
-
-
-def test_the_candidate_is_what_the_receipt_in_review_names() -> None:
-    assert candidate(shown()) == COMMIT
-    assert candidate(shown(candidate_revision="")) == ""
-    assert candidate(shown(receipt="rr0")) == ""
