@@ -180,7 +180,7 @@ def test_only_who_may_write_there_shares_a_folder_with_nobody() -> None:
     shared = 'workspace = "shared"\nceiling = "read_only"\n'
     with pytest.raises(Wrong, match="neither ceilings nor lanes"):
         read("t", two.format(shared))
-    looks = two.format(shared).replace('host = "me"', 'host = "cid"')
+    looks = two.format(shared).replace('host = "me"', 'host = "cid"').replace("criteria", 'check = ["a=b"]\ncriteria')
     assert [member.name for member in read("t", looks).writers] == ["bob"]
     for works in (looks.replace('assign = "bob"', 'assign = "cid"'), looks.replace(shared, shared + 'profile = "x"\n')):
         with pytest.raises(Wrong, match="'bob' and 'cid' would write into one folder"):
@@ -269,6 +269,7 @@ def reads(text: str) -> TeamFile | None:
 _OF_NAMES = (
     *("twice", "no such host", "no such member", "no such work", "no such verifier"),
     *("needs itself", "a circle", "a verifier that", "two in one folder", "no such claimant", "called as the person"),
+    "what nobody shows to hold",
     *("a check without a program", "a check of one name twice", "a check with no limit"),
 )
 
