@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -73,12 +74,16 @@ class Stage:
     def ask(self, *words: str) -> Any:  # noqa: ANN401 — as above
         return self.firm(*words)["answer"]
 
-    def show(self, *words: str) -> None:
-        """Run a command and let the reader see it and what it says."""
+    def show(self, *words: str, only: tuple[str, ...] = ("",)) -> None:
+        """Run a command and let the reader see it and what it says: so much of it as has one of the words ``only``."""
         shown = ["firm" if word == FIRM else word.replace(str(self.root), "$DEMO") for word in words]
-        print(" \\\n".join(_folded(" ".join(shown), "   $ ")))
-        for line in self.call(*words).replace(str(self.root), "$DEMO").splitlines():
-            print("\n".join(_folded(line, "     ")) or line)
+        print(" \\\n".join(_folded(shlex.join(shown).replace("'$DEMO'", "$DEMO"), "   $ ")))
+        said = [line for line in self.call(*words).replace(str(self.root), "$DEMO").splitlines() if line.strip()]
+        kept = [line for line in said if any(word in line for word in only)]
+        for line in kept:
+            print("\n".join(_folded(line.strip() if only != ("",) else line, "     ")))
+        if len(kept) < len(said):
+            print(f"     … and {len(said) - len(kept)} lines more")
 
     def wait(self, predicate: str) -> None:
         waited = self.firm("wait", predicate, "--timeout-ms", str(PATIENCE * 1000))
@@ -100,7 +105,7 @@ def _folded(line: str, begin: str) -> list[str]:
 
 
 def say(number: int, what: str) -> None:
-    print("\n" + "\n".join(_folded(f"{number}. {what}", "")), flush=True)
+    print("\n".join(_folded(f"{number}. {what}", "")), flush=True)
 
 
 def proof(what: str, *, holds: bool) -> None:
@@ -122,26 +127,23 @@ def main() -> int:
         finally:
             stage.call(FIRM, "down", status=None)
             stage.call(FIRM, "node", "stop", status=None)
-    print(f"\nEvery proof held, in {time.monotonic() - began:.0f} s.\nNothing is left: not a process, not a file.")
+    print(f"Every proof held, in {time.monotonic() - began:.0f} s. Nothing is left: not a process, not a file.")
     return 0
 
 
 def _story(stage: Stage) -> None:
-    say(1, "A repository with three tests and no program yet")
+    say(1, "A repository with tests and no program; a team of three, and six Works")
     _repository(stage)
-    stage.show("git", "log", "--oneline")
-    say(2, "A team file: a Host, two builders, six Works. One command starts it all")
-    stage.show(FIRM, "up", "team.toml", "--detach")
+    stage.show(FIRM, "up", "team.toml", "--detach", only=("daemon started", "member "))
     run = stage.ask("team-run", "list")["items"][-1]["id"]
     works = {work["title"]: work["id"] for work in stage.ask("work", "list", "--team-run-id", run)["items"]}
     _hurt(stage, works["Count lines"])
-    say(5, "kiwi's first attempt failed its check, and hana sent it back")
+    say(4, "kiwi's first attempt fails its check, and hana sends it back")
     stage.wait(f"work:{works['Count words']}.resolution=accepted")
     receipts = stage.ask("work", "receipts", works["Count words"])["items"]
-    for receipt in receipts:
-        print(f"     attempt {receipt['fence']}: {json.loads(receipt['body'])['candidate_revision'][:10]}")
-    proof("the second attempt has the next fence, and was accepted", holds=[r["fence"] for r in receipts] == [1, 2])
-    say(6, "The others follow as their prerequisites are accepted")
+    first, second = (json.loads(receipt["body"])["candidate_revision"][:7] for receipt in receipts)
+    fences = [receipt["fence"] for receipt in receipts]
+    proof(f"attempt 1, {first}, was sent back, and attempt 2, {second}, accepted", holds=fences == [1, 2])
     _finish(stage, run, works)
     _end(stage)
 
@@ -163,46 +165,46 @@ def _repository(stage: Stage) -> None:
 
 
 def _hurt(stage: Stage, work_id: str) -> None:
-    say(3, "In the middle of her Work lime is killed, and then the daemon too")
+    say(2, "In the middle of her Work lime is killed, and then the daemon too")
     stage.wait(f"work:{work_id}.phase=active")
     before = {row["member"]: row["pid"] for row in stage.firm("ps")["members"]}
     print(f"   $ kill -9 {before['lime']}    # lime")
     os.kill(before["lime"], signal.SIGKILL)
     stage.wait(f"work:{work_id}.version>0")
-    binding = _orphaned(stage, work_id)
+    _until_orphaned(stage, work_id)
     daemon = int(stage.firm("node", "status")["pid"])
     print(f"   $ kill -9 {daemon}    # the daemon")
     os.kill(daemon, signal.SIGKILL)
     stage.show(FIRM, "node", "start")
     after = {row["member"]: row["pid"] for row in stage.firm("ps")["members"]}
     proof("kiwi and hana went on in the same processes", holds=all(after[n] == before[n] for n in ("kiwi", "hana")))
-    say(4, "Nobody knows what lime's first process did with her Work, so a person looks, and says it")
-    work = stage.ask("work", "show", work_id)["work"]
+    say(3, "Nobody knows what lime's attempt left behind: a person looks, and says it")
     stage.show(
-        *(FIRM, "work", "recover", work_id, "--expected-version", str(work["version"])),
-        *("--fence", str(binding["fence"]), "--finding", "NO_SIDE_EFFECTS", "--responsibility", "keep"),
+        *(FIRM, "recover", "lime", "--finding", "NO_SIDE_EFFECTS", "--responsibility", "keep"),
         *("--reason", "the worktree is clean"),
     )
 
 
-def _orphaned(stage: Stage, work_id: str) -> Any:  # noqa: ANN401 — a binding, as the node tells it
-    """The attempt of a member whose process is gone, once that was noticed."""
+def _until_orphaned(stage: Stage, work_id: str) -> None:
+    """Until it was noticed that the process of a member is gone in the middle of its Work."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        binding = stage.ask("work", "show", work_id)["bindings"][-1]
-        if binding["custody"] == "orphaned_unverified":
-            return binding
+        if stage.ask("work", "show", work_id)["bindings"][-1]["custody"] == "orphaned_unverified":
+            return
         seq = stage.firm("event", "list", "--limit", "1")["seq"]
         stage.firm("wait", f"seq>{seq}", "--timeout-ms", "1000")
     raise Failed("that lime's process ended was not noticed")
 
 
 def _finish(stage: Stage, run: str, works: dict[str, str]) -> None:
-    for title, work_id in works.items():
+    say(5, "What needs it follows, accepted on evidence, one after the other")
+    print("     accepted:", end="", flush=True)
+    for number, work_id in enumerate(works.values(), 1):
         stage.wait(f"work:{work_id}.resolution=accepted")
-        print(f"     accepted: {title}", flush=True)
+        print(f" {number}", end="", flush=True)
+    print()
     stage.show(FIRM, "board", "--team-run-id", run)
-    stage.show("git", "log", "--graph", "--oneline", "--all")
+    stage.show("git", "log", "--oneline", "firm/demo/lime")
     shown = [stage.ask("work", "show", work_id) for work_id in works.values()]
     accepted = all(each["work"]["resolution"] == "accepted" for each in shown)
     proof("all six Works were accepted, each with its receipt", holds=accepted and len(shown) == len(works))
@@ -211,8 +213,8 @@ def _finish(stage: Stage, run: str, works: dict[str, str]) -> None:
 
 
 def _end(stage: Stage) -> None:
-    say(7, "The end, proven")
-    stage.show(FIRM, "down")
+    say(6, "The end")
+    stage.show(FIRM, "down", only=("ended", "completed"))
     stage.show(FIRM, "node", "stop")
     proof("no process of this demo is left", holds=not _left(stage))
 
