@@ -62,16 +62,8 @@ def change(tx: Tx, call: Call, work: Work, cause: WorkCause, **changes: object) 
     return after
 
 
-def seen(tx: Tx, call: Call, ask: ByHost | ByOwner | ByAcceptor | ReleaseWork) -> Work | Refusal:
-    """The Work that is meant, at the version that the caller saw."""
-    work = actor.work(tx, call, ask.work_id)
-    if isinstance(work, Refusal):
-        return work
-    return moved(f"work/{work.id}", current=work.version, expected=ask.expected_version) or work
-
-
 def assign(tx: Tx, call: Call, ask: AssignWork) -> Work | Refusal:
-    work = seen(tx, call, ask)
+    work = actor.seen(tx, call, ask)
     if isinstance(work, Refusal):
         return work
     membership = MEMBERSHIPS.load(tx, ask.membership_id)
@@ -195,7 +187,7 @@ def may_release(tx: Tx, call: Call, ask: ReleaseWork) -> Refusal | None:
 
 
 def release(tx: Tx, call: Call, ask: ReleaseWork) -> Work | Refusal:
-    work = seen(tx, call, ask)
+    work = actor.seen(tx, call, ask)
     if isinstance(work, Refusal):
         return work
     if work.owner_id is None:
@@ -284,7 +276,7 @@ def may_resume(tx: Tx, call: Call, ask: ResumeWork) -> Refusal | None:
 
 
 def resume(tx: Tx, call: Call, ask: ResumeWork) -> Work | Refusal:
-    work = seen(tx, call, ask)
+    work = actor.seen(tx, call, ask)
     return work if isinstance(work, Refusal) else change(tx, call, work, WorkCause.RESUME, reason=ask.resolution)
 
 
