@@ -1,7 +1,7 @@
 """What may happen to a Work: three axes, one frozen standing, one set of legal combinations.
 
 ``next_standing`` answers every (standing, cause): the standing that follows, or the refusal. Who may ask is decided
-in ``may_*`` of ``operations.work``; versions are compared before either is reached.
+before it (``GUARDS`` in ``daemon/handlers.py``), and versions are compared before it.
 """
 
 from __future__ import annotations
