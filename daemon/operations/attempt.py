@@ -58,14 +58,14 @@ def move(tx: Tx, call: Call, binding: Binding, cause: CustodyCause, reason: str)
     return after
 
 
-def end(tx: Tx, call: Call, work_id: WorkId, cause: str, reason: str) -> None:
-    """End the live attempt at a Work, where there is one: ``released`` or ``completed``."""
+def release(tx: Tx, call: Call, work_id: WorkId, reason: str) -> None:
+    """End the live attempt at a Work, where there is one, without an outcome. What was not taken is not delivered."""
     binding = attempts.live(tx, work_id)
     if binding is None:
         return
     delivery = attempts.delivery_of(tx, binding)
-    move(tx, call, binding, CustodyCause.COMPLETE if cause == "completed" else CustodyCause.RELEASE, reason)
-    if cause == "released" and delivery is not None and delivery.state is DeliveryState.QUEUED:
+    move(tx, call, binding, CustodyCause.RELEASE, reason)
+    if delivery is not None and delivery.state is DeliveryState.QUEUED:
         deliver(tx, call, delivery, DeliveryCause.FAILED, reason)
 
 

@@ -122,5 +122,5 @@ def _close(tx: Tx, call: Call, ask: CancelWork | FailWork, cause: WorkCause) -> 
         return work
     after = change(tx, call, work, cause, reason=ask.reason)
     if not isinstance(after, Refusal):
-        attempt.end(tx, call, work.id, "released", ask.reason)
+        attempt.release(tx, call, work.id, ask.reason)
     return after

@@ -82,7 +82,7 @@ def assign(tx: Tx, call: Call, ask: AssignWork) -> Work | Refusal:
     )
     if refusal:
         return refusal
-    attempt.end(tx, call, work.id, "released", "assigned to another member")
+    attempt.release(tx, call, work.id, "assigned to another member")
     return change(tx, call, work, WorkCause.ASSIGN, owner_id=membership.id)
 
 
@@ -197,7 +197,7 @@ def release(tx: Tx, call: Call, ask: ReleaseWork) -> Work | Refusal:
         return refusal
     after = change(tx, call, work, WorkCause.RELEASE, owner_id=None, reason=ask.reason)
     if not isinstance(after, Refusal):
-        attempt.end(tx, call, work.id, "released", ask.reason)
+        attempt.release(tx, call, work.id, ask.reason)
     return after
 
 
@@ -347,5 +347,5 @@ def submit(tx: Tx, call: Call, ask: SubmitWork) -> Work | Refusal:
     if isinstance(after, Refusal):
         return after
     attempts.keep(tx, receipt)
-    attempt.end(tx, call, work.id, "completed", "submitted")
+    attempt.move(tx, call, binding, CustodyCause.COMPLETE, "submitted")
     return after

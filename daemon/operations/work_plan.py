@@ -226,7 +226,7 @@ def retarget(tx: Tx, call: Call, ask: RetargetWork) -> Work | Refusal:
         return refusal
     if refusal := attempt.dispatched(tx, work):
         return refusal
-    attempt.end(tx, call, work.id, "released", "retargeted")
+    attempt.release(tx, call, work.id, "retargeted")
     after = WORKS.change(
         tx, work, kind=WorkCause.RETARGET.value, actor=call.actor, at=call.now, team_run_id=successor.id
     )
