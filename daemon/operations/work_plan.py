@@ -26,7 +26,6 @@ from daemon.kernel import cursor
 from daemon.kernel.attempt import bad_checks
 from daemon.kernel.readiness import cannot_need, in_order, readiness
 from daemon.kernel.team_run import takes_works
-from daemon.kernel.version import moved
 from daemon.kernel.work import WorkCause, moved_by
 from daemon.operations import actor, attempt, check, find, verdict
 from store import attempt as attempts
@@ -140,12 +139,9 @@ def may_retarget(tx: Tx, call: Call, ask: RetargetWork) -> Refusal | None:
 
 
 def _seen(tx: Tx, call: Call, ask: UpdateWork | ReplaceDependencies | RetargetWork, cause: WorkCause) -> Work | Refusal:
-    work = actor.work(tx, call, ask.work_id)
+    work = actor.seen(tx, call, ask)
     if isinstance(work, Refusal):
         return work
-    about = f"work/{work.id}"
-    if refusal := moved(about, current=work.version, expected=ask.expected_version):
-        return refusal
     standing = moved_by(work, cause)
     return standing if isinstance(standing, Refusal) else work
 
@@ -186,8 +182,7 @@ def _verifier(tx: Tx, work: Work, ask: UpdateWork, changes: dict[str, Any]) -> R
         changes["verifier_id"] = None
     if ask.verifier_id is None:
         return None
-    run = TEAM_RUNS.load(tx, work.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, work.team_run_id)
     changes["verifier_id"] = ask.verifier_id
     return verdict.nameable(tx, ask.verifier_id, run, work)
 
