@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from client.protocol.checks import named
-from client.protocol.ids import MembershipId, TeamRunId, WorkId, new_id
+from client.protocol.ids import MembershipId, TeamId, TeamRunId, WorkId, new_id
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.work import Condition, Phase, Work, WorkPage
@@ -62,14 +62,13 @@ def create(tx: Tx, call: Call, ask: CreateWork) -> Work | Refusal:
         return run
     if refusal := takes_works(run):
         return refusal
-    title, criteria = _title(ask.title), _lines(ask.completion_criteria)
+    title, criteria = title_of(ask.title), criteria_of(ask.completion_criteria)
     if refusal := _blank(title, criteria) or bad_checks(ask.checks):
         return refusal
     if not ask.duplicate_ok and (other := works.namesake(tx, run.id, title)):
         return _duplicate(other, "use it, give another title, or say --duplicate-ok")
-    if works.open_of_team(tx, run.team_id) >= MOST_OPEN:
-        lifted_by = f"close some first: a team has at most {MOST_OPEN} Works that are not closed"
-        return Refusal(code=Code.LIMIT_EXCEEDED, about=f"team/{run.team_id}", lifted_by=lifted_by)
+    if refusal := full(tx, run.team_id):
+        return refusal
     needs = sorted(set(ask.prerequisite_work_ids))
     work_id = WorkId(new_id())
     if refusal := cannot_need(work_id, run.team_id, needs, lambda key: WORKS.load(tx, key)):
@@ -108,11 +107,21 @@ def create(tx: Tx, call: Call, ask: CreateWork) -> Work | Refusal:
     return made
 
 
-def _lines(text: str) -> list[str]:
+def full(tx: Tx, team_id: TeamId) -> Refusal | None:
+    """Why this team takes no further Work, or None."""
+    if works.open_of_team(tx, team_id) < MOST_OPEN:
+        return None
+    lifted_by = f"close some first: a team has at most {MOST_OPEN} Works that are not closed"
+    return Refusal(code=Code.LIMIT_EXCEEDED, about=f"team/{team_id}", lifted_by=lifted_by)
+
+
+def criteria_of(text: str) -> list[str]:
+    """One a line, without the lines that say nothing."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _title(text: str) -> str:
+def title_of(text: str) -> str:
+    """With one space between its words."""
     return " ".join(text.split())
 
 
@@ -152,13 +161,13 @@ def update(tx: Tx, call: Call, ask: UpdateWork) -> Work | Refusal:
         return work
     changes: dict[str, Any] = {}
     if ask.title is not None:
-        changes["title"] = title = _title(ask.title)
+        changes["title"] = title = title_of(ask.title)
         if other := works.namesake(tx, work.team_run_id, title, but=work.id):
             return _duplicate(other, "use it, or give another title")
     if ask.context is not None:
         changes["context"] = ask.context
     if ask.completion_criteria is not None:
-        changes["criteria"] = _lines(ask.completion_criteria)
+        changes["criteria"] = criteria_of(ask.completion_criteria)
     if ask.priority is not None:
         changes["priority"] = ask.priority
     if ask.remove_check is not None and ask.remove_check not in map(named, work.checks):
