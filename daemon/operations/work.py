@@ -32,7 +32,7 @@ from daemon.call import Call
 from daemon.kernel.agent import available, retired
 from daemon.kernel.attempt import CustodyCause, answers, evidence_missing, reviewed_elsewhere, too_long
 from daemon.kernel.readiness import not_ready
-from daemon.kernel.team_run import present, takes_claims, takes_works
+from daemon.kernel.team_run import no_place, present, takes_claims, takes_works
 from daemon.kernel.version import moved
 from daemon.kernel.work import WorkCause, moved_by
 from daemon.operations import actor, attempt, dependents, find, verdict
@@ -98,11 +98,7 @@ def _can_own(work: Work, membership: TeamMembership, place: MemberRun | None) ->
         lifted_by = f"it is for active members; this one is {membership.state.value} as {membership.role.value}"
         return Refusal(code=Code.NOT_ELIGIBLE, about=about, lifted_by=lifted_by)
     if place is None:
-        lifted_by = (
-            "give the member a place in the run: "
-            f"firm member-run add --team-run-id {work.team_run_id} --membership-id {membership.id}"
-        )
-        return Refusal(code=Code.MEMBER_RUN_CLOSED, about=f"membership/{membership.id}", lifted_by=lifted_by)
+        return no_place(work.team_run_id, membership.id)
     if refusal := present(place):
         return refusal
     if work.required_role and place.role != work.required_role:
