@@ -15,7 +15,6 @@ import select
 import socket
 import struct
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -27,7 +26,7 @@ from client.protocol.ids import AgentMemberId, SessionGen, SessionId, TeamRunId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from providers.process import Process as Seen
-from providers.process import stat
+from providers.process import environment_of, stat
 
 _SO_PEERPIDFD = 77  # Linux 6.5; not yet in the socket module
 _SESSION_MARKS = (b"FIRM_MEMBER_RUN_ID=", b"FIRM_SESSION=")
@@ -180,11 +179,7 @@ def session_sign(pid: int, daemon: int, terminals: Seen | None = None) -> str:
 
 def _marked(pid: int) -> bool:
     """An environment we may not read belongs to another user or a privileged program, so to no session of ours."""
-    try:
-        environ = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False
-    return any(entry.startswith(_SESSION_MARKS) for entry in environ.split(b"\0"))
+    return any(entry.startswith(_SESSION_MARKS) for entry in environment_of(pid))
 
 
 def _denied(lifted_by: str) -> Refusal:

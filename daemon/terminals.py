@@ -98,8 +98,7 @@ def _handle(tx: Tx, call: Call, ask: ShowTerminal | StepIn) -> Handle | Refusal:
     run = TEAM_RUNS.held(tx, found.team_run_id)
     if refusal := actor.may_host_or_operate(tx, call, run.team_id):
         return refusal
-    launch = effects.launch_of(tx, found.id)
-    handle = handle_of(launch) if launch is not None else None
+    handle = handle_of(effects.launch_of(tx, found.id))
     if handle is None or found.state is SessionState.CLOSED:
         lifted_by = "it has no terminal of ours; only a process that a supervisor started has one, while it is open"
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{found.id}", lifted_by=lifted_by)

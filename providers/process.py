@@ -129,6 +129,14 @@ def start_ticks_of(pid: int) -> int | None:
     return None if found is None else found.start_ticks
 
 
+def environment_of(pid: int) -> list[bytes]:
+    """What its environment was when it began, each as ``NAME=VALUE``; nothing where it has ended or may not be read."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
 def _readable(fd: int) -> bool:
     poll = select.poll()
     poll.register(fd, select.POLLIN)
@@ -175,14 +183,7 @@ def since(first: Process) -> set[Process]:
 def marked(candidates: set[Process], launch_id: str) -> set[Process]:
     """Those that carry the mark of this launch. One whose environment may not be read carries none that we know of."""
     wanted = f"{MARK}={launch_id}".encode()
-    return {each for each in candidates if wanted in _environment(each.pid)}
-
-
-def _environment(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
+    return {each for each in candidates if wanted in environment_of(each.pid)}
 
 
 def in_front(pid: int) -> Process | None:

@@ -27,7 +27,7 @@ from client.protocol.refusals import ROWS, Refusal, Retry
 from client.worker.program import Ended, NotStarted, Program, run
 from providers.ending import end_all
 from providers.port import Unreachable
-from providers.process import Process, process
+from providers.process import Process, environment_of, process
 from supervisor.snapshots import checked_out, snapshot
 
 log = logging.getLogger(__name__)
@@ -217,15 +217,8 @@ def _carrying(mark: str, *, begins: bool = False) -> set[Process]:
     return {
         each
         for each in found
-        if any(word == wanted or (begins and word.startswith(wanted)) for word in _environment(each.pid))
+        if any(word == wanted or (begins and word.startswith(wanted)) for word in environment_of(each.pid))
     }
-
-
-def _environment(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:  # it has ended, or is somebody else's
-        return []
 
 
 async def check(node: Node, checks: Checks, due: DueCheck, sup_gen: int) -> None:

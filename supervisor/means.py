@@ -95,23 +95,23 @@ async def end(means: Means, handle: Handle, session_id: SessionId) -> Stopped | 
 
 async def cleared(means: Means, seat: Seat) -> bool:
     """Whether nothing of the former launch is left. Whoever followed it may have died before it had ended that."""
-    former = handle_of(seat.launch) if seat.launch is not None else None
-    if former is None or seat.launch is None:
+    launch, former = seat.launch, handle_of(seat.launch)
+    if launch is None or former is None:
         return True
-    stopped = await end(means, former, seat.launch.session_id)
+    stopped = await end(means, former, launch.session_id)
     if isinstance(stopped, Unreachable):
         # Only where it does not answer: one that was closed is not begun again for what has ended with it.
         await means.ready()
-        stopped = await end(means, former, seat.launch.session_id)
+        stopped = await end(means, former, launch.session_id)
     if not isinstance(stopped, Unreachable) and not stopped.left:
         return True
     log.warning("%s waits for the end of launch=%s: %s", seat.agent_name, former.launch_id, stopped)
     return False
 
 
-def handle_of(launch: RuntimeEffect) -> Handle | None:
-    """What a launch started; None where nobody recorded that."""
-    if not launch.pid:
+def handle_of(launch: RuntimeEffect | None) -> Handle | None:
+    """What a launch started; None where there was none, or nobody recorded that."""
+    if launch is None or not launch.pid:
         return None
     return Handle(
         launch_id=launch.id,

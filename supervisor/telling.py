@@ -41,7 +41,7 @@ async def tell(desk: Desk, action: Control) -> None:
     """Type what waits for a member, or what it is steered with, once, whoever began with it. While something holds what
     waits, the terminal is busy; a steer is for now or not at all.
     """
-    effect, handle, typing = action.effect, _handle(action.launch), action.typing
+    effect, handle, typing = action.effect, handle_of(action.launch), action.typing
     if handle is None or typing is None:
         await desk.settle(effect, Certainty.NOT_APPLIED, "gone: nobody is there who could be told")
         return
@@ -105,7 +105,7 @@ async def watch(desk: Desk, action: Watch) -> None:
     """Wait until a cycle is over, and report how it ended. One whose process has ended, or is being ended, is reported
     by who sees to that.
     """
-    session, handle = action.session, _handle(action.launch)
+    session, handle = action.session, handle_of(action.launch)
     assert handle is not None, "a cycle begins with a text that was typed to a process"
     await desk.means.ready()
     over = await _over(desk, action, handle)
@@ -192,7 +192,3 @@ async def _conclude(desk: Desk, session: AgentSession, how: Ending, said: Readin
         desk.began.pop(session.id, None)
         desk.interrupted.discard(session.id)
         desk.prods.pop(session.id, None)
-
-
-def _handle(launch: RuntimeEffect | None) -> Handle | None:
-    return handle_of(launch) if launch is not None else None

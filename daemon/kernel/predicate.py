@@ -1,4 +1,6 @@
-"""What ``event.wait`` waits for: ``seq>N``, ``NOUN:ID.FIELD=VALUE``, ``NOUN:ID.version>N``."""
+"""What ``event.wait`` waits for: ``seq>N``, ``team-run:ID.seq>N``, ``inbox``, ``NOUN:ID.FIELD=VALUE`` or
+``NOUN:ID.version>N``.
+"""
 
 from __future__ import annotations
 

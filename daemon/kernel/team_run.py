@@ -6,6 +6,7 @@ import enum
 from collections.abc import Collection
 
 from client.protocol.delegation import WorkDelegation
+from client.protocol.ids import MembershipId, TeamRunId
 from client.protocol.refusals import Code, Refusal
 from client.protocol.team_run import Coordination, MemberRun, TeamRun, TeamRunState
 from daemon.kernel.machine import Lifecycle
@@ -120,6 +121,13 @@ def _not_open(run: TeamRun, wanted: str) -> Refusal:
         else f"it is {run.state.value}; use another run of the team, or create one"
     )
     return Refusal(code=Code.TEAM_RUN_NOT_OPEN, about=f"team-run/{run.id}", lifted_by=lifted_by)
+
+
+def no_place(run_id: TeamRunId, membership_id: MembershipId) -> Refusal:
+    """Why a member without a place in a run does nothing there."""
+    command = f"firm member-run add --team-run-id {run_id} --membership-id {membership_id}"
+    lifted_by = f"give the member a place in the run: {command}"
+    return Refusal(code=Code.MEMBER_RUN_CLOSED, about=f"membership/{membership_id}", lifted_by=lifted_by)
 
 
 def present(place: MemberRun) -> Refusal | None:

@@ -1,7 +1,7 @@
 """What may happen to a Work: three axes, one frozen standing, one set of legal combinations.
 
 ``next_standing`` answers every (standing, cause): the standing that follows, or the refusal. Who may ask is decided
-in ``may_*`` of ``operations.work``; versions are compared before either is reached.
+before it (``GUARDS`` in ``daemon/handlers.py``), and versions are compared before it.
 """
 
 from __future__ import annotations
@@ -149,22 +149,18 @@ class _Drawing:
     name: str
 
     def mermaid(self) -> str:
-        return _mermaid()
+        lines = ["stateDiagram-v2", "    [*] --> open"]
+        seen: set[str] = set()
+        for now in sorted(LEGAL, key=repr):
+            for cause in WorkCause:
+                after = next_standing(now, cause)
+                if isinstance(after, Standing) and (after.phase, after.condition) != (now.phase, now.condition):
+                    seen.add(f"    {_label(now)} --> {_label(after)}: {cause.value}")
+        lines += sorted(seen)
+        return "\n".join([*lines, *(f"    closed_{r.value} --> [*]" for r in Resolution)])
 
 
 WORK = _Drawing("work")
-
-
-def _mermaid() -> str:
-    lines = ["stateDiagram-v2", "    [*] --> open"]
-    seen: set[str] = set()
-    for now in sorted(LEGAL, key=repr):
-        for cause in WorkCause:
-            after = next_standing(now, cause)
-            if isinstance(after, Standing) and (after.phase, after.condition) != (now.phase, now.condition):
-                seen.add(f"    {_label(now)} --> {_label(after)}: {cause.value}")
-    lines += sorted(seen)
-    return "\n".join([*lines, *(f"    closed_{r.value} --> [*]" for r in Resolution)])
 
 
 def _label(standing: Standing) -> str:

@@ -1,10 +1,12 @@
-"""Who the caller is in a team and a run, from its session; and whether it may run that team.
+"""Who the caller is in a team and a run, from its session; which run or Work it means; and what it may do there.
 
 The operator decides as a Host only by being one: a Host whose agent has the profile ``me`` is the person at this
 machine, in any shell of theirs.
 """
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import attrs
 
@@ -17,6 +19,7 @@ from client.protocol.team_run import MemberRun, TeamRun
 from client.protocol.work import Work
 from daemon.call import Call
 from daemon.kernel.session import current
+from daemon.kernel.version import moved
 from daemon.operations import find
 from store import attempt as attempts
 from store import membership as memberships
@@ -165,6 +168,24 @@ def work(tx: Tx, call: Call, work_id: WorkId) -> Work | Refusal:
     if found is None or not sees_team(tx, call, found.team_id):
         return find.not_found("work", work_id)
     return found
+
+
+class OfWork(Protocol):
+    """A request that changes a Work."""
+
+    @property
+    def work_id(self) -> WorkId: ...
+
+    @property
+    def expected_version(self) -> int: ...
+
+
+def seen(tx: Tx, call: Call, ask: OfWork) -> Work | Refusal:
+    """The Work that is meant, at the version that the caller saw."""
+    found = work(tx, call, ask.work_id)
+    if isinstance(found, Refusal):
+        return found
+    return moved(f"work/{found.id}", current=found.version, expected=ask.expected_version) or found
 
 
 def _delivered(tx: Tx, call: Call) -> Work | Refusal:

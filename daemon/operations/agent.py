@@ -73,11 +73,10 @@ _UPDATABLE = ("name", "description", "role", "profile", "model", "workspace", "c
 
 
 def update(tx: Tx, call: Call, ask: UpdateAgent) -> AgentMember | Refusal:
-    agent = find.agent(tx, ask.agent_member_id)
+    agent = _seen(tx, ask)
     if isinstance(agent, Refusal):
         return agent
-    about = f"agent/{agent.id}"
-    if refusal := moved(about, current=agent.version, expected=ask.expected_version) or retired(agent):
+    if refusal := retired(agent):
         return refusal
     changes: dict[str, Any] = {name: value for name in _UPDATABLE if (value := getattr(ask, name)) is not None}
     if ask.name is not None:
@@ -115,14 +114,19 @@ def retire(tx: Tx, call: Call, ask: RetireAgent) -> AgentMember | Refusal:
     return after
 
 
-def _move(tx: Tx, call: Call, ask: PauseAgent | ResumeAgent | RetireAgent, cause: AgentCause) -> AgentMember | Refusal:
+def _seen(tx: Tx, ask: UpdateAgent | PauseAgent | ResumeAgent | RetireAgent) -> AgentMember | Refusal:
+    """The member that is meant, at the version that the caller saw."""
     agent = find.agent(tx, ask.agent_member_id)
     if isinstance(agent, Refusal):
         return agent
-    about = f"agent/{agent.id}"
-    if refusal := moved(about, current=agent.version, expected=ask.expected_version):
-        return refusal
-    status = AGENT.after(agent.status, cause, about)
+    return moved(f"agent/{agent.id}", current=agent.version, expected=ask.expected_version) or agent
+
+
+def _move(tx: Tx, call: Call, ask: PauseAgent | ResumeAgent | RetireAgent, cause: AgentCause) -> AgentMember | Refusal:
+    agent = _seen(tx, ask)
+    if isinstance(agent, Refusal):
+        return agent
+    status = AGENT.after(agent.status, cause, f"agent/{agent.id}")
     if isinstance(status, Refusal):
         return status
     for place in runs.open_places(tx, agent.id):

@@ -33,7 +33,6 @@ from daemon.call import Call
 from daemon.kernel.attempt import CUSTODY, DELIVERY, CustodyCause, stale
 from daemon.kernel.readiness import not_ready
 from daemon.kernel.team_run import fenced, takes_claims
-from daemon.kernel.version import moved
 from daemon.kernel.work import Standing, WorkCause, moved_by
 from daemon.operations import actor, find, membership
 from store import attempt as attempts
@@ -59,14 +58,14 @@ def move(tx: Tx, call: Call, binding: Binding, cause: CustodyCause, reason: str)
     return after
 
 
-def end(tx: Tx, call: Call, work_id: WorkId, cause: str, reason: str) -> None:
-    """End the live attempt at a Work, where there is one: ``released`` or ``completed``."""
+def release(tx: Tx, call: Call, work_id: WorkId, reason: str) -> None:
+    """End the live attempt at a Work, where there is one, without an outcome. What was not taken is not delivered."""
     binding = attempts.live(tx, work_id)
     if binding is None:
         return
     delivery = attempts.delivery_of(tx, binding)
-    move(tx, call, binding, CustodyCause.COMPLETE if cause == "completed" else CustodyCause.RELEASE, reason)
-    if cause == "released" and delivery is not None and delivery.state is DeliveryState.QUEUED:
+    move(tx, call, binding, CustodyCause.RELEASE, reason)
+    if delivery is not None and delivery.state is DeliveryState.QUEUED:
         deliver(tx, call, delivery, DeliveryCause.FAILED, reason)
 
 
@@ -245,13 +244,10 @@ def may_recover(tx: Tx, call: Call, ask: RecoverWork | RedeliverWork) -> Refusal
 
 
 def recover(tx: Tx, call: Call, ask: RecoverWork) -> Work | Refusal:
-    work = actor.work(tx, call, ask.work_id)
+    work = actor.seen(tx, call, ask)
     if isinstance(work, Refusal):
         return work
-    about = f"work/{work.id}"
-    if refusal := moved(about, current=work.version, expected=ask.expected_version):
-        return refusal
-    standing = moved_by(work, WorkCause.RECOVER)
+    about, standing = f"work/{work.id}", moved_by(work, WorkCause.RECOVER)
     if isinstance(standing, Refusal):
         return standing
     binding = attempts.live(tx, work.id)
@@ -279,13 +275,10 @@ def place_of(standing: Standing) -> dict[str, Any]:
 
 
 def redeliver(tx: Tx, call: Call, ask: RedeliverWork) -> Work | Refusal:
-    work = actor.work(tx, call, ask.work_id)
+    work = actor.seen(tx, call, ask)
     if isinstance(work, Refusal):
         return work
-    about = f"work/{work.id}"
-    if refusal := moved(about, current=work.version, expected=ask.expected_version):
-        return refusal
-    standing = moved_by(work, WorkCause.REDELIVER)
+    about, standing = f"work/{work.id}", moved_by(work, WorkCause.REDELIVER)
     if isinstance(standing, Refusal):
         return standing
     if work.owner_id is None:

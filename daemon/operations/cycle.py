@@ -78,8 +78,7 @@ def _start(tx: Tx, call: Call, of: AgentSession, effect: RuntimeEffect) -> None:
 
 def on_board(tx: Tx, of: AgentSession) -> list[MessageDelivery]:
     """The messages that the delivery under way to this session carries."""
-    place = MEMBER_RUNS.load(tx, of.member_run_id)
-    assert place is not None, "a foreign key holds it"
+    place = MEMBER_RUNS.held(tx, of.member_run_id)
     waiting = messages.waiting(tx, place.membership_id, of.team_run_id, MOST_MAIL)
     return [each for each in waiting if each.state is MailState.ROUTED and each.session_id == of.id]
 

@@ -23,7 +23,7 @@ from daemon.kernel.team import kept
 from daemon.kernel.team_run import takes_claims
 from daemon.kernel.version import moved
 from daemon.operations import actor, find
-from daemon.operations.work_plan import MOST_OPEN
+from daemon.operations.work_plan import criteria_of, full, title_of
 from store import delegation as delegations
 from store import work as works
 from store.delegation import DELEGATIONS
@@ -53,8 +53,7 @@ def propose(tx: Tx, call: Call, ask: ProposeDelegation) -> WorkDelegation | Refu
     )
     if why:
         return Refusal(code=Code.INVALID_STATE_TRANSITION, about=about, lifted_by=why)
-    title = " ".join(ask.title.split())
-    criteria = [line.strip() for line in ask.completion_criteria.splitlines() if line.strip()]
+    title, criteria = title_of(ask.title), criteria_of(ask.completion_criteria)
     if not title or not criteria:
         lifted_by = "say in words what they should answer for, and what you shall check"
         return Refusal(code=Code.MALFORMED, about="completion_criteria" if title else "title", lifted_by=lifted_by)
@@ -108,9 +107,8 @@ def accept(tx: Tx, call: Call, ask: AcceptDelegation) -> WorkDelegation | Refusa
         return Refusal(code=Code.NOT_FOUND, about=f"team-run/{ask.team_run_id}", lifted_by=lifted_by)
     if refusal := takes_claims(run):
         return refusal
-    if works.open_of_team(tx, run.team_id) >= MOST_OPEN:
-        lifted_by = f"close some first: a team has at most {MOST_OPEN} Works that are not closed"
-        return Refusal(code=Code.LIMIT_EXCEEDED, about=f"team/{run.team_id}", lifted_by=lifted_by)
+    if refusal := full(tx, run.team_id):
+        return refusal
     work = Work(
         id=WorkId(new_id()),
         version=1,

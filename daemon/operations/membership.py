@@ -81,19 +81,25 @@ def invite(tx: Tx, call: Call, ask: InviteMember) -> TeamMembership | Refusal:
     return MEMBERSHIPS.insert(tx, made, kind="invited", actor=call.actor, at=call.now)
 
 
+def _seen(tx: Tx, ask: JoinTeam | LeaveTeam) -> TeamMembership | Refusal:
+    """The membership that is meant, at the version that the caller saw."""
+    membership = find.membership(tx, ask.membership_id)
+    if isinstance(membership, Refusal):
+        return membership
+    about = f"membership/{membership.id}"
+    return moved(about, current=membership.version, expected=ask.expected_version) or membership
+
+
 def may_join(tx: Tx, call: Call, ask: JoinTeam) -> Refusal | None:
     membership = find.membership(tx, ask.membership_id)
     return membership if isinstance(membership, Refusal) else join_rule(call.plane, call.agent_member_id, membership)
 
 
 def join(tx: Tx, call: Call, ask: JoinTeam) -> TeamMembership | Refusal:
-    membership = find.membership(tx, ask.membership_id)
+    membership = _seen(tx, ask)
     if isinstance(membership, Refusal):
         return membership
-    about = f"membership/{membership.id}"
-    if refusal := moved(about, current=membership.version, expected=ask.expected_version):
-        return refusal
-    state = MEMBERSHIP.after(membership.state, MembershipCause.JOIN, about)
+    state = MEMBERSHIP.after(membership.state, MembershipCause.JOIN, f"membership/{membership.id}")
     if isinstance(state, Refusal):
         return state
     team, agent = TEAMS.held(tx, membership.team_id), AGENTS.held(tx, membership.agent_member_id)
@@ -116,12 +122,9 @@ def may_leave(tx: Tx, call: Call, ask: LeaveTeam) -> Refusal | None:
 
 
 def leave(tx: Tx, call: Call, ask: LeaveTeam) -> TeamMembership | Refusal:
-    membership = find.membership(tx, ask.membership_id)
+    membership = _seen(tx, ask)
     if isinstance(membership, Refusal):
         return membership
-    about = f"membership/{membership.id}"
-    if refusal := moved(about, current=membership.version, expected=ask.expected_version):
-        return refusal
     bound = attempts.live_of_membership(tx, membership.id)
     after = end(tx, call, membership, MembershipCause.LEAVE_BOUND if bound else MembershipCause.LEAVE, ask.reason)
     if not isinstance(after, Refusal):

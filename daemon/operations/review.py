@@ -19,7 +19,7 @@ from daemon.kernel.team_run import present
 from daemon.kernel.verdict import gate
 from daemon.kernel.work import WorkCause
 from daemon.operations import actor, attempt
-from daemon.operations.work import ByAcceptor, ByHost, change, seen
+from daemon.operations.work import ByAcceptor, ByHost, change
 from store import attempt as attempts
 from store import membership as memberships
 from store import team_run as runs
@@ -78,12 +78,12 @@ def _peers(tx: Tx, work: Work, host: MembershipId) -> set[MembershipId]:
 
 
 def request_changes(tx: Tx, call: Call, ask: RequestChanges) -> Work | Refusal:
-    work = seen(tx, call, ask)
+    work = actor.seen(tx, call, ask)
     return work if isinstance(work, Refusal) else change(tx, call, work, WorkCause.REQUEST_CHANGES, reason=ask.reason)
 
 
 def accept(tx: Tx, call: Call, ask: AcceptWork) -> Work | Refusal:
-    work = seen(tx, call, ask)
+    work = actor.seen(tx, call, ask)
     if isinstance(work, Refusal):
         return work
     chain = attempt.chain(tx, work)
@@ -99,12 +99,12 @@ def accept(tx: Tx, call: Call, ask: AcceptWork) -> Work | Refusal:
 
 
 def hold(tx: Tx, call: Call, ask: HoldWork) -> Work | Refusal:
-    work = seen(tx, call, ask)
+    work = actor.seen(tx, call, ask)
     return work if isinstance(work, Refusal) else change(tx, call, work, WorkCause.HOLD, reason=ask.reason)
 
 
 def unhold(tx: Tx, call: Call, ask: UnholdWork) -> Work | Refusal:
-    work = seen(tx, call, ask)
+    work = actor.seen(tx, call, ask)
     return work if isinstance(work, Refusal) else change(tx, call, work, WorkCause.UNHOLD)
 
 
@@ -117,10 +117,10 @@ def fail(tx: Tx, call: Call, ask: FailWork) -> Work | Refusal:
 
 
 def _close(tx: Tx, call: Call, ask: CancelWork | FailWork, cause: WorkCause) -> Work | Refusal:
-    work = seen(tx, call, ask)
+    work = actor.seen(tx, call, ask)
     if isinstance(work, Refusal):
         return work
     after = change(tx, call, work, cause, reason=ask.reason)
     if not isinstance(after, Refusal):
-        attempt.end(tx, call, work.id, "released", ask.reason)
+        attempt.release(tx, call, work.id, ask.reason)
     return after

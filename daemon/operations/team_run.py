@@ -229,7 +229,7 @@ def cancel(tx: Tx, call: Call, ask: CancelTeamRun) -> TeamRun | Refusal:
     if open_sessions := sessions.open_of_run(tx, after.id):
         return session_live(open_sessions[0])
     for work in works.unclosed(tx, after.id):
-        attempt.end(tx, call, work.id, "released", ask.reason)
+        attempt.release(tx, call, work.id, ask.reason)
         closed = change(tx, call, work, WorkCause.CANCEL, reason=ask.reason)
         assert not isinstance(closed, Refusal), "whatever is not closed can be cancelled"
     return after

@@ -9,7 +9,7 @@ from client.protocol.team_run import TeamRun
 from client.protocol.verdict import Verdict, VerifyWork
 from client.protocol.work import Work
 from daemon.call import Call
-from daemon.kernel.team_run import present
+from daemon.kernel.team_run import no_place, present
 from daemon.kernel.verdict import cannot_verify, checks_passed, verifies
 from daemon.kernel.version import moved
 from daemon.kernel.work import WorkCause, moved_by
@@ -39,9 +39,7 @@ def nameable(tx: Tx, verifier_id: MembershipId, run: TeamRun, work: Work | None)
         return refusal
     place = runs.place(tx, run.id, member.id)
     if place is None:
-        command = f"firm member-run add --team-run-id {run.id} --membership-id {member.id}"
-        lifted_by = f"give the member a place in the run: {command}"
-        return Refusal(code=Code.MEMBER_RUN_CLOSED, about=f"membership/{member.id}", lifted_by=lifted_by)
+        return no_place(run.id, member.id)
     return present(place)
 
 

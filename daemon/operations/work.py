@@ -32,7 +32,7 @@ from daemon.call import Call
 from daemon.kernel.agent import available, retired
 from daemon.kernel.attempt import CustodyCause, answers, evidence_missing, reviewed_elsewhere, too_long
 from daemon.kernel.readiness import not_ready
-from daemon.kernel.team_run import present, takes_claims, takes_works
+from daemon.kernel.team_run import no_place, present, takes_claims, takes_works
 from daemon.kernel.version import moved
 from daemon.kernel.work import WorkCause, moved_by
 from daemon.operations import actor, attempt, dependents, find, verdict
@@ -62,16 +62,8 @@ def change(tx: Tx, call: Call, work: Work, cause: WorkCause, **changes: object) 
     return after
 
 
-def seen(tx: Tx, call: Call, ask: ByHost | ByOwner | ByAcceptor | ReleaseWork) -> Work | Refusal:
-    """The Work that is meant, at the version that the caller saw."""
-    work = actor.work(tx, call, ask.work_id)
-    if isinstance(work, Refusal):
-        return work
-    return moved(f"work/{work.id}", current=work.version, expected=ask.expected_version) or work
-
-
 def assign(tx: Tx, call: Call, ask: AssignWork) -> Work | Refusal:
-    work = seen(tx, call, ask)
+    work = actor.seen(tx, call, ask)
     if isinstance(work, Refusal):
         return work
     membership = MEMBERSHIPS.load(tx, ask.membership_id)
@@ -90,7 +82,7 @@ def assign(tx: Tx, call: Call, ask: AssignWork) -> Work | Refusal:
     )
     if refusal:
         return refusal
-    attempt.end(tx, call, work.id, "released", "assigned to another member")
+    attempt.release(tx, call, work.id, "assigned to another member")
     return change(tx, call, work, WorkCause.ASSIGN, owner_id=membership.id)
 
 
@@ -106,11 +98,7 @@ def _can_own(work: Work, membership: TeamMembership, place: MemberRun | None) ->
         lifted_by = f"it is for active members; this one is {membership.state.value} as {membership.role.value}"
         return Refusal(code=Code.NOT_ELIGIBLE, about=about, lifted_by=lifted_by)
     if place is None:
-        lifted_by = (
-            "give the member a place in the run: "
-            f"firm member-run add --team-run-id {work.team_run_id} --membership-id {membership.id}"
-        )
-        return Refusal(code=Code.MEMBER_RUN_CLOSED, about=f"membership/{membership.id}", lifted_by=lifted_by)
+        return no_place(work.team_run_id, membership.id)
     if refusal := present(place):
         return refusal
     if work.required_role and place.role != work.required_role:
@@ -195,7 +183,7 @@ def may_release(tx: Tx, call: Call, ask: ReleaseWork) -> Refusal | None:
 
 
 def release(tx: Tx, call: Call, ask: ReleaseWork) -> Work | Refusal:
-    work = seen(tx, call, ask)
+    work = actor.seen(tx, call, ask)
     if isinstance(work, Refusal):
         return work
     if work.owner_id is None:
@@ -205,7 +193,7 @@ def release(tx: Tx, call: Call, ask: ReleaseWork) -> Work | Refusal:
         return refusal
     after = change(tx, call, work, WorkCause.RELEASE, owner_id=None, reason=ask.reason)
     if not isinstance(after, Refusal):
-        attempt.end(tx, call, work.id, "released", ask.reason)
+        attempt.release(tx, call, work.id, ask.reason)
     return after
 
 
@@ -284,7 +272,7 @@ def may_resume(tx: Tx, call: Call, ask: ResumeWork) -> Refusal | None:
 
 
 def resume(tx: Tx, call: Call, ask: ResumeWork) -> Work | Refusal:
-    work = seen(tx, call, ask)
+    work = actor.seen(tx, call, ask)
     return work if isinstance(work, Refusal) else change(tx, call, work, WorkCause.RESUME, reason=ask.resolution)
 
 
@@ -355,5 +343,5 @@ def submit(tx: Tx, call: Call, ask: SubmitWork) -> Work | Refusal:
     if isinstance(after, Refusal):
         return after
     attempts.keep(tx, receipt)
-    attempt.end(tx, call, work.id, "completed", "submitted")
+    attempt.move(tx, call, binding, CustodyCause.COMPLETE, "submitted")
     return after

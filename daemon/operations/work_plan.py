@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from client.protocol.checks import named
-from client.protocol.ids import MembershipId, TeamRunId, WorkId, new_id
+from client.protocol.ids import MembershipId, TeamId, TeamRunId, WorkId, new_id
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.work import Condition, Phase, Work, WorkPage
@@ -26,7 +26,6 @@ from daemon.kernel import cursor
 from daemon.kernel.attempt import bad_checks
 from daemon.kernel.readiness import cannot_need, in_order, readiness
 from daemon.kernel.team_run import present, takes_works
-from daemon.kernel.version import moved
 from daemon.kernel.work import WorkCause, moved_by
 from daemon.operations import actor, attempt, check, find, verdict
 from store import attempt as attempts
@@ -64,14 +63,13 @@ def create(tx: Tx, call: Call, ask: CreateWork) -> Work | Refusal:
         return run
     if refusal := takes_works(run):
         return refusal
-    title, criteria = _title(ask.title), _lines(ask.completion_criteria)
+    title, criteria = title_of(ask.title), criteria_of(ask.completion_criteria)
     if refusal := _blank(title, criteria) or bad_checks(ask.checks):
         return refusal
     if not ask.duplicate_ok and (other := works.namesake(tx, run.id, title)):
         return _duplicate(other, "use it, give another title, or say --duplicate-ok")
-    if works.open_of_team(tx, run.team_id) >= MOST_OPEN:
-        lifted_by = f"close some first: a team has at most {MOST_OPEN} Works that are not closed"
-        return Refusal(code=Code.LIMIT_EXCEEDED, about=f"team/{run.team_id}", lifted_by=lifted_by)
+    if refusal := full(tx, run.team_id):
+        return refusal
     needs = sorted(set(ask.prerequisite_work_ids))
     work_id = WorkId(new_id())
     if refusal := cannot_need(work_id, run.team_id, needs, lambda key: WORKS.load(tx, key)):
@@ -110,11 +108,21 @@ def create(tx: Tx, call: Call, ask: CreateWork) -> Work | Refusal:
     return made
 
 
-def _lines(text: str) -> list[str]:
+def full(tx: Tx, team_id: TeamId) -> Refusal | None:
+    """Why this team takes no further Work, or None."""
+    if works.open_of_team(tx, team_id) < MOST_OPEN:
+        return None
+    lifted_by = f"close some first: a team has at most {MOST_OPEN} Works that are not closed"
+    return Refusal(code=Code.LIMIT_EXCEEDED, about=f"team/{team_id}", lifted_by=lifted_by)
+
+
+def criteria_of(text: str) -> list[str]:
+    """One a line, without the lines that say nothing."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _title(text: str) -> str:
+def title_of(text: str) -> str:
+    """With one space between its words."""
     return " ".join(text.split())
 
 
@@ -141,12 +149,9 @@ def may_retarget(tx: Tx, call: Call, ask: RetargetWork) -> Refusal | None:
 
 
 def _seen(tx: Tx, call: Call, ask: UpdateWork | ReplaceDependencies | RetargetWork, cause: WorkCause) -> Work | Refusal:
-    work = actor.work(tx, call, ask.work_id)
+    work = actor.seen(tx, call, ask)
     if isinstance(work, Refusal):
         return work
-    about = f"work/{work.id}"
-    if refusal := moved(about, current=work.version, expected=ask.expected_version):
-        return refusal
     standing = moved_by(work, cause)
     return standing if isinstance(standing, Refusal) else work
 
@@ -157,13 +162,13 @@ def update(tx: Tx, call: Call, ask: UpdateWork) -> Work | Refusal:
         return work
     changes: dict[str, Any] = {}
     if ask.title is not None:
-        changes["title"] = title = _title(ask.title)
+        changes["title"] = title = title_of(ask.title)
         if other := works.namesake(tx, work.team_run_id, title, but=work.id):
             return _duplicate(other, "use it, or give another title")
     if ask.context is not None:
         changes["context"] = ask.context
     if ask.completion_criteria is not None:
-        changes["criteria"] = _lines(ask.completion_criteria)
+        changes["criteria"] = criteria_of(ask.completion_criteria)
     if ask.priority is not None:
         changes["priority"] = ask.priority
     if ask.remove_check is not None and ask.remove_check not in map(named, work.checks):
@@ -187,8 +192,7 @@ def _verifier(tx: Tx, work: Work, ask: UpdateWork, changes: dict[str, Any]) -> R
         changes["verifier_id"] = None
     if ask.verifier_id is None:
         return None
-    run = TEAM_RUNS.load(tx, work.team_run_id)
-    assert run is not None, "a foreign key holds it"
+    run = TEAM_RUNS.held(tx, work.team_run_id)
     changes["verifier_id"] = ask.verifier_id
     return verdict.nameable(tx, ask.verifier_id, run, work)
 
@@ -227,7 +231,7 @@ def retarget(tx: Tx, call: Call, ask: RetargetWork) -> Work | Refusal:
         return refusal
     if refusal := attempt.dispatched(tx, work):
         return refusal
-    attempt.end(tx, call, work.id, "released", "retargeted")
+    attempt.release(tx, call, work.id, "retargeted")
     after = WORKS.change(
         tx, work, kind=WorkCause.RETARGET.value, actor=call.actor, at=call.now, team_run_id=successor.id
     )
