@@ -66,14 +66,14 @@ class Terminals:
             self.store.submit(Unit(lambda tx: cycle.stepped_out(tx, left, ask.session_id), _noted))
 
     async def sweep(self, _: Call, __: SweepSessions) -> Swept | Refusal:
-        if (needed := self.store.look(sessions.driven)) is not None:
-            lifted_by = f"end the runs first: firm down {needed.team_run_id}"
-            return Refusal(code=Code.SESSION_LIVE, about=f"session/{needed.id}", lifted_by=lifted_by)
         if self.means is None:
-            return Swept(left=[])
-        await self.means.ready()  # what an earlier daemon left is ended too
+            return Swept(left=[], strays=[])
+        await self.means.ready()  # what an earlier daemon left is looked for, too
+        if self.store.look(sessions.driven) is not None:
+            strays = await self.means.provider.strays()
+            return _unreachable(strays.detail) if isinstance(strays, Unreachable) else Swept(left=[], strays=[*strays])
         ended = await self.means.provider.close()
-        return _unreachable(ended.detail) if isinstance(ended, Unreachable) else Swept(left=list(ended.left))
+        return _unreachable(ended.detail) if isinstance(ended, Unreachable) else Swept(left=[*ended.left], strays=[])
 
 
 def _noted(unit: Unit) -> None:

@@ -229,6 +229,10 @@ class Fake:
             }
         )
 
+    async def strays(self) -> tuple[int, ...] | Unreachable:
+        await trio.lowlevel.checkpoint()
+        return ()
+
     async def died(self) -> None:
         await trio.sleep_forever()  # it ends with whoever asks
 

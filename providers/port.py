@@ -165,6 +165,10 @@ class Provider(Protocol):
         """End everything that the launch left, TERM then KILL, and its terminal. Read back."""
         ...
 
+    async def strays(self) -> tuple[int, ...] | Unreachable:
+        """The pids that hang below the terminals and belong to none: they lost their parents, and their mark."""
+        ...
+
     async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:
         """Paste ``text``, press Enter, and look whether it was taken. The last ``delivery_id`` of a terminal asked for
         again, also by another process, is typed no second time: it goes on where it was, or says what came of it.

@@ -19,6 +19,7 @@ from providers.port import Handle
 
 #: Stands in the environment of everything that a launch starts, unless it was taken out.
 MARK = "FIRM_LAUNCH_ID"
+_MARKED = f"{MARK}=".encode()
 #: What the launcher calls itself until it becomes the program.
 LAUNCHER_COMM = "firm-launch"
 
@@ -174,6 +175,11 @@ def under(*roots: Process) -> set[Process]:
     return below
 
 
+def children(of: Process) -> set[Process]:
+    """The processes whose parent it is now. Reads all of /proc once: call it in a thread."""
+    return {each for each in under(of) if (found := stat(each.pid)) is not None and found.parent == of.pid}
+
+
 def since(first: Process) -> set[Process]:
     """Everything on this machine that is no older than a process. Call it in a thread."""
     found = (process(pid) for pid in psutil.pids())
@@ -184,6 +190,12 @@ def marked(candidates: set[Process], launch_id: str) -> set[Process]:
     """Those that carry the mark of this launch. One whose environment may not be read carries none that we know of."""
     wanted = f"{MARK}={launch_id}".encode()
     return {each for each in candidates if wanted in environment_of(each.pid)}
+
+
+def unmarked(candidates: set[Process]) -> set[Process]:
+    """Those that carry the mark of no launch. What is ending shows none any more, and is not meant."""
+    found = {each for each in candidates if not any(v.startswith(_MARKED) for v in environment_of(each.pid))}
+    return {each for each in found if each.lives() and (is_ := stat(each.pid)) and not is_.flags & _PF_EXITING}
 
 
 def in_front(pid: int) -> Process | None:

@@ -219,6 +219,9 @@ class _Guarded:
         await self.lease.confirm()
         return await self.of.stop(handle)
 
+    async def strays(self) -> tuple[int, ...] | Unreachable:
+        return await self.of.strays()
+
     async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:
         await self.lease.confirm()
         return await self.of.deliver(handle, text, typing, delivery_id)

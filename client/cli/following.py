@@ -62,11 +62,12 @@ def _line(board: Any) -> str:
 
 
 class End:
-    """How a run ended that was told to: its state, and which processes below our terminals are still there."""
+    """How a run ended that was told to: its state, and what is, or may be, still there below our terminals."""
 
-    def __init__(self, state: str, left: list[int]) -> None:
+    def __init__(self, state: str, below: dict[str, Any]) -> None:
         self.state = state
-        self.left = left
+        self.left: list[int] = [*below["left"], *below["strays"]]
+        self.unread = str(below["unread"])
 
     @classmethod
     def of(cls, node: Node, run_id: str) -> End:
@@ -78,16 +79,18 @@ class End:
 
         if state() not in _OVER:
             node.wait(f"team-run:{run_id}.state=completed", SECONDS)
-        return cls(state(), sweep(node))
+        below = sweep(node)
+        return cls(state(), below)
 
     @property
     def proven(self) -> bool:
-        return self.state in _OVER and not self.left
+        return self.state in _OVER and not self.left and not self.unread
 
     def said(self, run_id: str) -> str:
         if self.proven:
             return f"Run {run_id} is {self.state}, and its members have ended."
         below = f"; still below our terminals: {', '.join(map(str, self.left))}" if self.left else ""
+        below += f"; {self.unread}" if self.unread else ""
         return f"Run {run_id} is {self.state}, not every member is proven ended{below}; end them: firm down {run_id}"
 
 

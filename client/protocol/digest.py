@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-DIGEST = "c399636d0a43c29c"
+DIGEST = "b368a578d425f060"

@@ -251,14 +251,19 @@ class StepIn(Request[Terminal]):
 
 @attrs.frozen(kw_only=True)
 class Swept:
-    """``left`` are the processes below our terminals that did not end."""
+    """``left`` are the processes below our terminals that did not end. ``strays`` hang there without the mark of a
+    launch, while a session still needs the terminals: of which run they are, nobody can say.
+    """
 
     left: list[int]
+    strays: list[int]
 
 
 @attrs.frozen(kw_only=True)
 class SweepSessions(Request[Swept]):
-    """End what holds the terminals, with everything still below it; refused while a session needs it."""
+    """End what holds the terminals, with everything still below it. While a session needs it nothing is ended, and what
+    no launch leads to is named.
+    """
 
 
 _FIND = (Code.NOT_FOUND, Code.ROW_QUARANTINED)
@@ -317,7 +322,7 @@ OPERATIONS = (
         SweepSessions,
         planes=OPERATOR,
         effect=Effect.LIVE,
-        refuses=(Code.PROVIDER_UNREACHABLE, Code.SESSION_LIVE),
+        refuses=(Code.PROVIDER_UNREACHABLE,),
     ),
     Operation(
         "session.terminal",

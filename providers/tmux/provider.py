@@ -146,6 +146,9 @@ class Tmux:
         self._writers.pop(handle.launch_id, None)
         return Stopped(left=left, grouped=grouped)
 
+    async def strays(self) -> tuple[int, ...] | Unreachable:
+        return _NOT_OPEN if self._server is None else await launching.strays(self._server)
+
     async def deliver(self, handle: Handle, text: str, typing: Typing, delivery_id: str) -> Delivered | Unreachable:
         if self._server is None:
             return _NOT_OPEN

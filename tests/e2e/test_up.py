@@ -274,6 +274,28 @@ def test_down_leaves_no_process_not_even_one_that_left_its_tree(me: Person) -> N
     assert [each.pid for each in me.left()] == [daemon]
 
 
+def test_down_names_what_may_be_of_another_run_that_goes_on_and_the_last_one_ends_it(me: Person) -> None:
+    pipe = me.root / "pipe"
+    os.mkfifo(pipe)
+    forgets = LEAVES.replace(
+        "        while True:\n            signal.pause()\n", "        os.execve('/bin/cat', ['cat', {pipe!r}], {{}})\n"
+    )
+    me.writes(TEAM.replace('"#!/bin/sh\\necho new > made"', json.dumps(forgets.format(pipe=str(pipe)))))
+    first = me.ups()["run"]
+    pid = int(pipe.read_text())
+    other = me.file.with_name("other.toml")
+    other.write_text('[team]\nname = "other"\nhost = "me"\n[[member]]\nname = "cid"\n')
+    second = me.ups(str(other))["run"]
+    me.shell.firm("wait", f"team-run:{second}.seq>0")
+    with watched(pid) as stray:
+        done = me.downs(first)
+        assert (done.status, done.json["left"], done.json["strays"]) == (1, [], [pid]), done
+        assert not has_ended(stray)
+        assert f"NOT PROVEN ENDED process {pid} lost its parents and its mark" in me.shell.tries("down", first).out
+        assert me.downs(second).status == 0
+        assert has_ended(stray)
+
+
 @pytest.mark.parametrize("when_done", ["stay", "end"])
 def test_an_up_whose_run_is_taken_down_ends_and_says_so(me: Person, when_done: str) -> None:
     """Nobody would ever do anything that it could wait for."""

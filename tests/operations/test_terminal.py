@@ -82,14 +82,17 @@ async def test_session_terminal_provider_unreachable(node: InProcessNode) -> Non
 
 
 async def test_session_sweep_ok(node: InProcessNode) -> None:
-    assert await node.ok(SweepSessions()) == Swept(left=[])
+    assert await node.ok(SweepSessions()) == Swept(left=[], strays=[])
 
 
-async def test_session_sweep_session_live(node: InProcessNode) -> None:
-    """In whatever run: what would be ended holds the terminals of all."""
-    s = await stage(node)
-    refusal = await node.refused(SweepSessions())
-    assert (refusal.code, refusal.about) == (Code.SESSION_LIVE, f"session/{s.ann.session.id}")
+async def test_while_a_session_of_any_run_needs_the_terminals_they_stay_and_what_is_lost_is_named(
+    node: InProcessNode,
+) -> None:
+    await stage(node)
+    means = _means_of(node)
+    async with trio.open_nursery() as nobody:
+        lost = attrs.evolve(means, provider=_Silent(nobody, lost=(7,)))
+        assert await Terminals(node.store, lost).sweep(node.call(), SweepSessions()) == Swept(left=[], strays=[7])
 
 
 async def test_session_sweep_provider_unreachable(node: InProcessNode) -> None:
@@ -102,7 +105,15 @@ async def test_session_sweep_provider_unreachable(node: InProcessNode) -> None:
 
 
 class _Silent(Fake):
-    """A fake whose processes nobody can look for."""
+    """A fake whose processes nobody can look for, but for those that are ``lost``."""
+
+    def __init__(self, nursery: trio.Nursery, *, lost: tuple[int, ...] = ()) -> None:
+        super().__init__(nursery)
+        self._lost = lost
+
+    async def strays(self) -> tuple[int, ...] | Unreachable:
+        await trio.lowlevel.checkpoint()
+        return self._lost
 
     async def close(self) -> Stopped | Unreachable:
         await trio.lowlevel.checkpoint()

@@ -33,12 +33,12 @@ def _down(wanted: str, *, as_json: bool) -> int:
     sessions = [s for s in node.every("session.list", team_run_id=run_["id"]) if s["state"] != "closed"]
     begun = [_close(node, session, names) for session in sessions if session["driver"] == "host_driven"]
     found = [_settled(node, each) for each in begun]
-    left = sweep(node)
+    below = sweep(node)
     unproven = [each for each in found if not each["ended"]]
     state = run_["state"] if unproven else _complete(node, run_)
     stay = node.ask("workspace.list", team_id=run_["team_id"])["items"]
-    whole = {"run": run_["id"], "state": state, "members": found, "left": left, "worktrees": stay}
-    return _say(whole, unproven or left, as_json=as_json)
+    whole = {"run": run_["id"], "state": state, "members": found, **below, "worktrees": stay}
+    return _say(whole, unproven or any(below.values()), as_json=as_json)
 
 
 def _close(node: Node, session: Any, names: dict[str, str]) -> dict[str, Any]:
@@ -64,14 +64,17 @@ def _settled(node: Node, begun: dict[str, Any]) -> dict[str, Any]:
     return {**begun, "effect": effect["id"], "ended": effect["certainty"] == "applied", "why": why}
 
 
-def sweep(node: Node) -> list[int]:
-    """End what holds the terminals where no run needs it any more; pids that did not end."""
+def sweep(node: Node) -> dict[str, Any]:
+    """End what holds the terminals where no run needs it any more. Pids that did not end, those that may be of this
+    run or of another one that goes on, and why nobody could look.
+    """
     try:
-        return list(node.ask("session.sweep")["left"])
+        swept = node.ask("session.sweep")
     except Refused as why:
-        if why.refusal["code"] == "SESSION_LIVE":
-            return []
-        raise
+        if why.refusal["code"] != "PROVIDER_UNREACHABLE":
+            raise
+        return {"left": [], "strays": [], "unread": f"{why.refusal['about']}: {why.refusal['lifted_by']}"}
+    return {"left": swept["left"], "strays": swept["strays"], "unread": ""}
 
 
 def _complete(node: Node, run_: Any) -> str:
@@ -110,6 +113,11 @@ def _say(whole: dict[str, Any], wrong: object, *, as_json: bool) -> int:
         say.out(f"  {'ended' if each['ended'] else 'NOT PROVEN ENDED':<8} {each['name']}: {each['why']}")
     for pid in whole["left"]:
         say.out(f"  still below our terminals: process {pid}")
+    for pid in whole["strays"]:
+        said = "lost its parents and its mark: nobody can say of which run it is; it ends with the last one"
+        say.out(f"  NOT PROVEN ENDED process {pid} {said}")
+    if whole["unread"]:
+        say.out(f"  NOT PROVEN ENDED what else is below our terminals: {whole['unread']}")
     _stay(whole["worktrees"])
     goes_on = "" if whole["state"] in {"completed", "cancelled"} else "; firm up goes on with it"
     say.out(f"Run {whole['run']} is {whole['state']}{goes_on}.")

@@ -112,7 +112,7 @@ VERBS = {
     'sweep': (
         'session.sweep',
         'live',
-        'End what holds the terminals, with everything still below it; refused while a session needs it.',
+        'End what holds the terminals, with everything still below it. While a session needs it nothing is ended, and what',
         (
         ),
     ),
