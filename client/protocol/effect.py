@@ -261,8 +261,9 @@ class Swept:
 
 @attrs.frozen(kw_only=True)
 class SweepSessions(Request[Swept]):
-    """End what holds the terminals, with everything still below it. While a session needs it nothing is ended, and what
-    no launch leads to is named.
+    """End what holds the terminals, and all below it; while a session needs it, name what is lost there.
+
+    What is lost there is of this run or of another: no launch leads to it.
     """
 
 

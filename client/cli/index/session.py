@@ -112,7 +112,7 @@ VERBS = {
     'sweep': (
         'session.sweep',
         'live',
-        'End what holds the terminals, with everything still below it. While a session needs it nothing is ended, and what',
+        'End what holds the terminals, and all below it; while a session needs it, name what is lost there.',
         (
         ),
     ),
