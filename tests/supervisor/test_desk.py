@@ -93,9 +93,12 @@ async def test_a_process_that_dies_has_a_successor(world: Runtime) -> None:
 
 
 async def test_a_program_that_ends_at_once_is_not_started_for_ever(
-    world: Runtime, caplog: pytest.LogCaptureFixture
+    world: Runtime, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pause = 0.6
+    monkeypatch.setattr(desk, "_BACK_OFF", pause)
     world.program("/bin/false")
+    began = trio.current_time()
     with caplog.at_level(logging.WARNING):
         world.supervise()
 
@@ -106,6 +109,9 @@ async def test_a_program_that_ends_at_once_is_not_started_for_ever(
         await until(given_up)
     await wait_all_tasks_blocked()
     assert len(await world.settled(3)) == 3
+    assert trio.current_time() - began >= (2 + 4) * pause, (
+        "it waits before the second, and twice as long before the third"
+    )
     assert await world.living() == []
 
 
