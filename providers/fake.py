@@ -35,7 +35,7 @@ from providers.port import (
     Why,
 )
 from providers.process import Process, boot_id, in_front, process, shell_in_front, stat, under
-from providers.screen import Screen, Step, held, last_lines, type_into
+from providers.screen import Screen, Step, held, last_lines, still, type_into
 
 _KEEPER = Path(__file__).with_name("fake_keeper.py")
 _PASTE_ON, _PASTE_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
@@ -267,12 +267,11 @@ class Fake:
         async with found.writer:
             return await type_into(_Keys(found, delivery_id), text, typing)
 
-    async def clear(self, handle: Handle, typing: Typing) -> None:
+    async def clear(self, handle: Handle, typing: Typing, reason: str = "") -> None:
         found = self._terminals.get(handle.launch_id)
         while found is not None and found.handle == handle:
             stirred, ahead = found.stirred, in_front(handle.pid)
-            said = await held(_Keys(found), typing)
-            if not isinstance(said, Delivered) or said.taken is not Taken.HELD:
+            if not still(await held(_Keys(found), typing), reason):
                 return
             if in_front(handle.pid) != ahead:
                 continue

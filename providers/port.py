@@ -175,8 +175,10 @@ class Provider(Protocol):
         """
         ...
 
-    async def clear(self, handle: Handle, typing: Typing) -> None:
-        """Wait until nothing would hold a text, or there is nobody to type to any more."""
+    async def clear(self, handle: Handle, typing: Typing, reason: str = "") -> None:
+        """Wait until nothing would hold a text, or something else than the ``reason`` for which one was held, or there
+        is nobody to type to any more.
+        """
         ...
 
     async def quiet(self, handle: Handle, seconds: float) -> None:

@@ -116,6 +116,15 @@ async def held(keyboard: Keyboard, typing: Typing) -> Delivered | Asked | Unreac
     return None
 
 
+def still(found: Delivered | Asked | Unreachable | None, reason: str) -> bool:
+    """Whether a text would be held, and for the kind of ``reason`` for which one was, where that is given: whatever
+    else holds it now is for a person to see.
+    """
+    if not isinstance(found, Delivered) or found.taken is not Taken.HELD:
+        return False
+    return not reason or found.reason.partition(":")[0] == reason.partition(":")[0]
+
+
 def _empty(shown: Screen, typing: Typing) -> bool:
     """Whether the cursor is known to stand in the composer, with nothing in it."""
     return bool(typing.composer) and re.fullmatch(typing.composer, shown.at_cursor.rstrip()) is not None

@@ -226,8 +226,8 @@ class _Guarded:
         await self.lease.confirm()
         return await self.of.deliver(handle, text, typing, delivery_id)
 
-    async def clear(self, handle: Handle, typing: Typing) -> None:
-        await self.of.clear(handle, typing)
+    async def clear(self, handle: Handle, typing: Typing, reason: str = "") -> None:
+        await self.of.clear(handle, typing, reason)
 
     async def quiet(self, handle: Handle, seconds: float) -> None:
         await self.of.quiet(handle, seconds)

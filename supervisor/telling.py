@@ -71,7 +71,7 @@ async def tell(desk: Desk, action: Control) -> None:
     await desk.settle(effect, _CERTAINTY[said.taken], f"{said.taken.value}: {said.reason}".removesuffix(": "))
     desk.means.crash(Boundary(f"{effect.kind.value}-settled"))
     if said.taken is Taken.HELD and effect.kind is EffectKind.DELIVER:
-        await desk.means.provider.clear(handle, typing)
+        await desk.means.provider.clear(handle, typing, said.reason)
 
 
 async def _typable(desk: Desk, effect: RuntimeEffect, text: str, typing: Typing) -> str:

@@ -11,9 +11,9 @@ import secrets
 
 import trio
 
-from providers.port import Delivered, Handle, Taken, Typing
+from providers.port import Handle, Typing
 from providers.process import Process, boot_id, in_front
-from providers.screen import held
+from providers.screen import held, still
 from providers.tmux.keyboard import PaneKeyboard
 from providers.tmux.server import Server
 
@@ -21,8 +21,10 @@ from providers.tmux.server import Server
 _BREATH = 0.2
 
 
-async def clear(keyboard: PaneKeyboard, typing: Typing) -> None:
-    """Wait until nothing would hold a text. Output, a client that leaves and the end of what is in front are told."""
+async def clear(keyboard: PaneKeyboard, typing: Typing, reason: str) -> None:
+    """Wait until nothing would hold a text, or something of another kind than ``reason``. Output, a client that leaves
+    and the end of what is in front are told.
+    """
     server, handle = keyboard.server, keyboard.handle
     session, channel = f"={handle.launch_id}:", f"clear-{secrets.token_hex(6)}"
     wake = f"wait-for -S {channel}"
@@ -35,8 +37,7 @@ async def clear(keyboard: PaneKeyboard, typing: Typing) -> None:
             *("kill-session", "-C", "-t", f"={handle.launch_id}"),
         )
         ahead = in_front(handle.pid)
-        found = await held(keyboard, typing)
-        if not isinstance(found, Delivered) or found.taken is not Taken.HELD:
+        if not still(await held(keyboard, typing), reason):
             return
         await trio.sleep(_BREATH)
         if in_front(handle.pid) != ahead:

@@ -159,9 +159,9 @@ class Tmux:
             return Delivered(taken=Taken.GONE, reason="its terminal ended with the tmux server")
         return said
 
-    async def clear(self, handle: Handle, typing: Typing) -> None:
+    async def clear(self, handle: Handle, typing: Typing, reason: str = "") -> None:
         if self._server is not None:
-            await alerts.clear(PaneKeyboard(server=self._server, handle=handle), typing)
+            await alerts.clear(PaneKeyboard(server=self._server, handle=handle), typing, reason)
         else:
             await trio.lowlevel.checkpoint()
 

@@ -85,9 +85,8 @@ def test_send_says_whom_it_could_reach_and_what_is_missing(me: Person) -> None:
 
 def test_send_is_refused_where_somebody_else_is_the_host(me: Person) -> None:
     """It speaks as the Host, so who is not it is told how one is."""
-    me.writes(
-        ONE.replace('host = "me"', 'host = "ann"').replace("[[member]]", '[[member]]\nname = "ann"\n\n[[member]]', 1)
-    )
+    judged = ONE.replace('host = "me"', 'host = "ann"').replace("criteria", 'check = ["there=true"]\ncriteria', 1)
+    me.writes(judged.replace("[[member]]", '[[member]]\nname = "ann"\n\n[[member]]', 1))
     me.ups()
     done = me.shell.tries("send", "bob", "hi")
     assert (done.status, done.out) == (1, "")

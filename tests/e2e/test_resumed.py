@@ -174,7 +174,9 @@ def given_up(field: Field) -> Any:  # noqa: ANN401 — a session as it is answer
 
 
 def failures(field: Field) -> list[str]:
-    return [each["readback"] for each in field.ask("effect", "list")["items"] if each["certainty"] == "not_applied"]
+    """What was read back of each launch that came to nothing."""
+    found = [each for each in field.ask("effect", "list")["items"] if each["kind"] == "launch"]
+    return [each["readback"] for each in found if each["certainty"] == "not_applied"]
 
 
 @pytest.mark.parametrize("way", ["put back", "fresh"])

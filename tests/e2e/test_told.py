@@ -75,7 +75,11 @@ def idle(field: Field) -> Any:  # noqa: ANN401 — the same
 
 
 def keys(field: Field, *words: str) -> None:
-    """What a person types at the terminal of the only member."""
+    """What a person types at the terminal of the only member, once they see it: what is typed before a program has set
+    up its terminal is thrown away.
+    """
+    while not field.firm("logs", "kiwi")["screen"].strip():
+        pass
     tmux = ["tmux", "-S", str(field.home.run / "tmux" / "tmux.sock")]
     (launch,) = [e["id"] for e in field.ask("effect", "list")["items"] if e["kind"] == "launch"]
     subprocess.run([*tmux, "send-keys", "-t", f"={launch}:", *words], check=True, timeout=10)
