@@ -74,7 +74,7 @@ def sweep(node: Node) -> dict[str, Any]:
         if why.refusal["code"] != "PROVIDER_UNREACHABLE":
             raise
         return {"left": [], "strays": [], "unread": f"{why.refusal['about']}: {why.refusal['lifted_by']}"}
-    return {"left": swept["left"], "strays": swept["strays"], "unread": ""}
+    return {"left": swept["left"], "strays": swept.get("strays", []), "unread": ""}  # an older daemon names none
 
 
 def _complete(node: Node, run_: Any) -> str:
