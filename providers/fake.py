@@ -153,28 +153,25 @@ class Fake:
                 return NotStarted(why=Why.UNREACHABLE, detail=_STALLED.detail)
             if (found := self._terminals.get(launch.launch_id)) is not None:
                 return found.handle
-            return await self._start(launch)
-
-    async def _start(self, launch: Launch) -> Handle | NotStarted:
-        if not await trio.Path(launch.cwd).is_dir():
-            return NotStarted(why=Why.WORKSPACE_MISSING, detail=f"there is no folder {launch.cwd!r}")
-        try:
-            master, slave = pty.openpty()
-        except OSError as error:
-            return NotStarted(why=Why.TERMINAL_LIMIT, detail=str(error))
-        os.set_blocking(master, False)
-        command = [sys.executable, "-I", "-S", str(_KEEPER), *launch.argv]
-        try:
-            keeper = await trio.lowlevel.open_process(
-                command, stdin=slave, stdout=subprocess.PIPE, stderr=slave, cwd=launch.cwd, start_new_session=True
-            )
-        except OSError as error:
-            os.close(master)
-            return NotStarted(why=Why.PROCESS_LIMIT, detail=str(error))
-        finally:
-            os.close(slave)
-        started: Handle | NotStarted = await self._nursery.start(self._tend, launch, keeper, master)
-        return started
+            if not await trio.Path(launch.cwd).is_dir():
+                return NotStarted(why=Why.WORKSPACE_MISSING, detail=f"there is no folder {launch.cwd!r}")
+            try:
+                master, slave = pty.openpty()
+            except OSError as error:
+                return NotStarted(why=Why.TERMINAL_LIMIT, detail=str(error))
+            os.set_blocking(master, False)
+            command = [sys.executable, "-I", "-S", str(_KEEPER), *launch.argv]
+            try:
+                keeper = await trio.lowlevel.open_process(
+                    command, stdin=slave, stdout=subprocess.PIPE, stderr=slave, cwd=launch.cwd, start_new_session=True
+                )
+            except OSError as error:
+                os.close(master)
+                return NotStarted(why=Why.PROCESS_LIMIT, detail=str(error))
+            finally:
+                os.close(slave)
+            started: Handle | NotStarted = await self._nursery.start(self._tend, launch, keeper, master)
+            return started
 
     async def _tend(
         self,

@@ -61,7 +61,7 @@ class Tmux:
         self._crash = crash  # ends this process at a boundary of a delivery, for tests
         self._patience = patience
         self._server: Server | None = None
-        self._opening = Together(self._open)
+        self._opening = Together(lambda: open_server(self._places, self._patience))
         self._looking = Together(lambda: _look(self._server))
         self._writers: defaultdict[str, trio.Lock] = defaultdict(trio.Lock)
 
@@ -70,10 +70,7 @@ class Tmux:
         if self._server is not None and self._server.process.lives() and self._places.socket.exists():
             await trio.lowlevel.checkpoint()
             return Opened(server=self._server.process, adopted=True)
-        return await self._opening.ask()
-
-    async def _open(self) -> Opened | Unreachable:
-        server = await open_server(self._places, self._patience)
+        server = await self._opening.ask()
         if isinstance(server, Unreachable):
             return server
         self._server = server
