@@ -108,17 +108,18 @@ def _silent(path: str) -> Unreachable:
 async def _left_tmux(server: Server, pid: int) -> bool:
     """Whether a child of the server is no longer a copy of it, in time: only before exec does it go to its folder."""
     with trio.move_on_after(_EXEC_WITHIN):
-        while _image(pid) == _image(server.process.pid) != "":  # noqa: ASYNC110 — of another process; nothing tells
+        while _image(pid) == _image(server.process.pid) is not None:  # noqa: ASYNC110 — of another process; nothing tells
             await trio.sleep(_LOOK_AGAIN)
         return True
     return False
 
 
-def _image(pid: int) -> str:
+def _image(pid: int) -> tuple[str, bytes] | None:
+    """What a process runs, and with which words: what it was given to run may be tmux again."""
     try:
-        return str(Path(f"/proc/{pid}/exe").readlink())
+        return str(Path(f"/proc/{pid}/exe").readlink()), Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return ""
+        return None
 
 
 def _stands_in(pid: int, cwd: str) -> bool:
