@@ -122,6 +122,7 @@ class Field:
         argv = ["{python}", "-I", "-S", "-c", program, str(folder), str(swallowed), "> "]
         rows = [
             f"argv = {json.dumps(argv)}",
+            "nice = 0",  # its turn is over after one quiet second, also where everybody else is busy
             profile,
             "[typing]",
             *(f"{key} = {_toml(value)}" for key, value in says.items()),
