@@ -34,7 +34,7 @@ from providers.port import (
     Unreachable,
     Why,
 )
-from providers.process import Process, boot_id, in_front, process, shell_in_front, stat, under
+from providers.process import Process, boot_id, in_front, lost_below, process, shell_in_front, stat, under
 from providers.screen import Screen, Step, held, last_lines, still, type_into
 
 _KEEPER = Path(__file__).with_name("fake_keeper.py")
@@ -227,8 +227,9 @@ class Fake:
         )
 
     async def strays(self) -> tuple[int, ...] | Unreachable:
-        await trio.lowlevel.checkpoint()
-        return ()
+        keepers = [found.keeper for found in self._terminals.values()]
+        firsts = {found.handle.pid for found in self._terminals.values()}
+        return await trio.to_thread.run_sync(lost_below, keepers, firsts)
 
     async def died(self) -> None:
         await trio.sleep_forever()  # it ends with whoever asks

@@ -7,7 +7,7 @@ import functools
 import os
 import select
 import signal
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -175,11 +175,6 @@ def under(*roots: Process) -> set[Process]:
     return below
 
 
-def children(of: Process) -> set[Process]:
-    """The processes whose parent it is now. Reads all of /proc once: call it in a thread."""
-    return {each for each in under(of) if (found := stat(each.pid)) is not None and found.parent == of.pid}
-
-
 def since(first: Process) -> set[Process]:
     """Everything on this machine that is no older than a process. Call it in a thread."""
     found = (process(pid) for pid in psutil.pids())
@@ -192,10 +187,20 @@ def marked(candidates: set[Process], launch_id: str) -> set[Process]:
     return {each for each in candidates if wanted in environment_of(each.pid)}
 
 
-def unmarked(candidates: set[Process]) -> set[Process]:
-    """Those that carry the mark of no launch. What is ending shows none any more, and is not meant."""
-    found = {each for each in candidates if not any(v.startswith(_MARKED) for v in environment_of(each.pid))}
-    return {each for each in found if each.lives() and (is_ := stat(each.pid)) and not is_.flags & _PF_EXITING}
+def lost_below(roots: Collection[Process], firsts: Collection[int]) -> tuple[int, ...]:
+    """The pids of the children of ``roots`` that are none of the ``firsts`` and carry the mark of no launch. Call it in
+    a thread.
+    """
+    parents = {root.pid for root in roots}
+    return tuple(sorted(each.pid for each in under(*roots) if each.pid not in firsts and _is_lost(each, parents)))
+
+
+def _is_lost(each: Process, parents: Collection[int]) -> bool:
+    """What is ending shows no mark any more, and is not meant: that is asked last."""
+    if any(value.startswith(_MARKED) for value in environment_of(each.pid)):
+        return False
+    found = stat(each.pid)
+    return found is not None and found.parent in parents and not found.flags & _PF_EXITING and each.lives()
 
 
 def in_front(pid: int) -> Process | None:

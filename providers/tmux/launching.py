@@ -13,7 +13,7 @@ import trio
 
 from providers.ending import end_all
 from providers.port import Handle, Launch, NotStarted, Unreachable, Why
-from providers.process import Process, boot_id, children, marked, since, stat, under, unmarked
+from providers.process import Process, boot_id, lost_below, marked, since, stat, under
 from providers.screen import last_lines
 from providers.tmux import group
 from providers.tmux.listing import LAUNCH_ID, TICKS, WORDS, Row, look, seen_in
@@ -145,13 +145,7 @@ async def strays(server: Server) -> tuple[int, ...] | Unreachable:
     seen = await look(server)
     if isinstance(seen, Unreachable):
         return seen
-    firsts = {row.pid for row in seen.values()}
-
-    def find() -> tuple[int, ...]:
-        lost = {each for each in children(server.process) if each.pid not in firsts}
-        return tuple(sorted(each.pid for each in unmarked(lost)))
-
-    return await trio.to_thread.run_sync(find)
+    return await trio.to_thread.run_sync(lost_below, [server.process], {row.pid for row in seen.values()})
 
 
 async def end_left(launch_id: str, first: Process) -> tuple[int, ...] | Unreachable:

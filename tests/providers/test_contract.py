@@ -184,6 +184,16 @@ async def test_a_stop_ends_what_its_ended_program_left(provider: Provider, tmp_p
     assert not stray.lives()
 
 
+async def test_what_lost_its_parents_and_its_mark_is_named_and_nothing_else_is(
+    provider: Provider, tmp_path: Path
+) -> None:
+    await started(provider, python(tmp_path, STRAY, str(tmp_path / "marked"), "meek"))
+    await started(provider, python(tmp_path, STRAY, str(tmp_path / "lost"), "meek", env={}))
+    marked, lost = await written(tmp_path / "marked"), await written(tmp_path / "lost")
+    assert await provider.strays() == (lost.pid,)
+    assert marked.lives()
+
+
 async def test_a_close_ends_what_carries_no_mark(provider: Provider, tmp_path: Path) -> None:
     handle = await started(provider, python(tmp_path, STRAY, str(tmp_path / "pid"), "meek", env={}))
     stray = await written(tmp_path / "pid")

@@ -256,6 +256,18 @@ async def test_an_answer_that_changes_nothing_is_given_once_and_a_person_is_told
     assert pressed(tmp_path) == b"1\x03" + b"first\r" + b"1" + b"second\r"
 
 
+async def test_who_waits_for_one_thing_to_hold_a_text_no_more_hears_that_another_does(
+    provider: Provider, tmp_path: Path
+) -> None:
+    handle = await asking(provider, tmp_path, f"{TRUST}|Update available! -> z")
+    said = await deliver(provider, handle, "words")
+    with trio.move_on_after(0.5) as waited:
+        await provider.clear(handle, ASKED, said.reason)
+    assert waited.cancelled_caught
+    with trio.fail_after(5):
+        await provider.clear(handle, ASKED, "no composer: it has shown nothing yet")
+
+
 async def test_a_tmux_keeps_for_another_process_which_dialog_was_answered(tmux: Tmux, tmp_path: Path) -> None:
     """Whoever answered it may have died over it."""
     handle = await asking(tmux, tmp_path, f"{TRUST} -> z")
