@@ -225,6 +225,18 @@ async def test_a_stop_ends_everything_that_the_process_started(world: Runtime, t
     assert len(await world.effects()) == 2
 
 
+async def closed_once(world: Runtime, begun: trio.Event) -> None:
+    """Somebody closes the session once its process is being started; whoever stops it has begun to."""
+    stopping = world.reached(Boundary.STOP_PREPARED)
+    world.supervise()
+    await begun.wait()
+    session = world.session()
+    assert session is not None
+    await world.node.ok(CloseSession(session_id=session.id))
+    await stopping.wait()
+    await wait_all_tasks_blocked(0.1)
+
+
 async def test_a_stop_waits_for_the_launch_whose_start_is_under_way(
     world: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,14 +253,7 @@ async def test_a_stop_waits_for_the_launch_whose_start_is_under_way(
         return started
 
     monkeypatch.setattr(world.provider, "start", slow)
-    stopping = world.reached(Boundary.STOP_PREPARED)
-    world.supervise()
-    await begun.wait()
-    session = world.session()
-    assert session is not None
-    await world.node.ok(CloseSession(session_id=session.id))
-    await stopping.wait()
-    await wait_all_tasks_blocked(0.1)
+    await closed_once(world, begun)
     assert [each.state for each in await world.effects()] == [EffectState.PREPARED, EffectState.PREPARED]
     may.set()
     launch, stop = await world.settled(2)
@@ -269,14 +274,7 @@ async def test_a_stop_says_why_a_session_has_no_process(world: Runtime, monkeypa
         return NotStarted(why=Why.TERMINAL_LIMIT, detail="no pty is left")
 
     monkeypatch.setattr(world.provider, "start", slow)
-    stopping = world.reached(Boundary.STOP_PREPARED)
-    world.supervise()
-    await begun.wait()
-    session = world.session()
-    assert session is not None
-    await world.node.ok(CloseSession(session_id=session.id))
-    await stopping.wait()
-    await wait_all_tasks_blocked(0.1)
+    await closed_once(world, begun)
     may.set()
     launch, stop = await world.settled(2)
     assert launch.certainty is Certainty.NOT_APPLIED
