@@ -124,6 +124,7 @@ def user_manager() -> Generator[UserManager]:
         )
         try:
             _wait_ready(process.pid, ready)
+            ready.close()  # it goes on telling, and would stand still for ever before a queue that nobody empties
             yield UserManager(root, environment, process, _groups_of(process.pid)[0].parent)  # not init.scope
         finally:
             process.kill()
