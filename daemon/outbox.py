@@ -24,8 +24,7 @@ class Outbox:
         self._unsent_bytes = 0
         self._something = trio.Event()
         self._sending = False
-        #: Set whenever something was sent or some request ended.
-        self.moved = trio.Event()
+        self._moved: trio.Event | None = None  # made by who waits for it: most answers are sent while nobody does
         #: The stream is closed, and its descriptor may be another's: answers that come now have nobody to go to.
         self.gone = False
 
@@ -75,8 +74,16 @@ class Outbox:
             self.stir()
 
     def stir(self) -> None:
-        self.moved.set()
-        self.moved = trio.Event()
+        """Something was sent, or some request ended."""
+        if self._moved is not None:
+            self._moved.set()
+            self._moved = None
+
+    async def stirred(self) -> None:
+        """Wait until something was sent or some request ended."""
+        if self._moved is None:
+            self._moved = trio.Event()
+        await self._moved.wait()
 
     @property
     def full(self) -> bool:
@@ -86,4 +93,4 @@ class Outbox:
     async def room(self) -> None:
         """Wait until the peer has taken enough of its answers."""
         while self.full:
-            await self.moved.wait()
+            await self.stirred()

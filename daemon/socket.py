@@ -304,7 +304,7 @@ class _Connection:
             self._launch.close()
         with trio.move_on_after(0 if _hung_up(self._fd) and self._launch is None else LINGER_SECONDS):
             while not self._outbox.empty or self._in_hand or self._waits or self._unanswered:
-                await self._outbox.moved.wait()
+                await self._outbox.stirred()
 
     async def end_with_daemon(self) -> None:
         """When the daemon stops: refuse what waits, answer what was begun, then let go."""

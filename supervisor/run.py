@@ -40,7 +40,7 @@ _LEAVE_SECONDS = 5.0
 _BREATH = 0.1
 #: Seconds from one look to the next at least: a run in which much happens is looked at once for all of it. Whatever
 #: happens in a run at rest is looked at immediately.
-APART = 0.02
+APART = 0.05
 
 
 async def supervise(node: Node, means: Means | None, run_id: TeamRunId) -> Refusal:

@@ -119,11 +119,12 @@ def structure(plain: object, cls: type[T]) -> T:
 
 
 def packb(value: object) -> bytes:
-    return _pack(_converter.unstructure(value))
+    packed: bytes = msgpack.packb(_converter.unstructure(value))
+    return packed
 
 
 def pack_plain(value: object) -> bytes:
-    """The same of what msgpack takes as it is."""
+    """The same of a small value that msgpack takes as it is."""
     return _pack(value)
 
 
@@ -158,7 +159,10 @@ class Ask:
     key: str
 
 
-_pack: Callable[[object], bytes] = msgpack.packb
+#: One packer for all that is small: a new one costs more than the small values of an answer do. Whole answers have one
+#: of their own, since a packer keeps the room of the largest thing that it has packed. What is packed is plain, so no
+#: code of ours runs in the middle and no other thread comes between.
+_pack: Callable[[object], bytes] = msgpack.Packer().pack
 _ANSWER_HEAD = msgpack.Packer().pack_map_header(4)
 _MORE_HEAD = msgpack.Packer().pack_map_header(5)
 _K_ID, _K_ANSWER, _K_REPLAYED, _K_SEQ, _K_MORE = (_pack(key) for key in ("id", "answer", "replayed", "seq", "more"))
