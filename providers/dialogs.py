@@ -28,12 +28,17 @@ class Asked:
     keys: tuple[str, ...]
 
 
+def stand(lines: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether each of them fits a line."""
+    return all(any(re.search(want, line) for line in lines) for want in wanted)
+
+
 def standing(shown: Sequence[str], dialogs: Sequence[Dialog]) -> Asked | None:
     """The dialog that stands there. Where several fit, one without an answer decides, and so do two answers that
     differ: then a person is asked.
     """
     lines = [line for line in shown if line.strip()][-_ASKED:]
-    fits = [each for each in dialogs if all(any(re.search(want, line) for line in lines) for want in each.lines)]
+    fits = [each for each in dialogs if stand(lines, each.lines)]
     if not fits:
         return None
     answers = {tuple(each.keys) for each in fits}

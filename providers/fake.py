@@ -35,7 +35,7 @@ from providers.port import (
     Why,
 )
 from providers.process import Process, boot_id, in_front, lost_below, process, shell_in_front, stat, under
-from providers.screen import Screen, Step, held, last_lines, still, type_into
+from providers.screen import Screen, Step, held, last_lines, rests, still, type_into
 
 _KEEPER = Path(__file__).with_name("fake_keeper.py")
 _PASTE_ON, _PASTE_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
@@ -117,7 +117,7 @@ class _Keys:
     async def screen(self) -> Screen | Delivered:
         """The cursor stands where was printed last."""
         shown = await self.look()
-        return Screen(shown, shown[-1]) if isinstance(shown, list) else shown
+        return Screen(shown, len(shown) - 1) if isinstance(shown, list) else shown
 
     async def look(self) -> list[str] | Delivered:
         await trio.lowlevel.checkpoint()
@@ -271,22 +271,19 @@ class Fake:
             stirred, ahead = found.stirred, in_front(handle.pid)
             if not still(await held(_Keys(found), typing), reason):
                 return
-            if in_front(handle.pid) != ahead:
-                continue
-            async with trio.open_nursery() as either:
-                if ahead is not None:
-                    either.start_soon(_ended, ahead, either.cancel_scope)
-                await stirred.wait()
-                either.cancel_scope.cancel(reason="something was shown")
-            await trio.sleep(_BREATH)
+            await _changed(found, stirred, ahead)
 
-    async def quiet(self, handle: Handle, seconds: float) -> None:
+    async def quiet(self, handle: Handle, seconds: float, resting: Typing | None = None) -> None:
         found = self._terminals.get(handle.launch_id)
         while found is not None and found.handle == handle and found.end is None:
             with trio.move_on_after(seconds) as shown:
                 await found.stirred.wait()
-            if shown.cancelled_caught:
+            if not shown.cancelled_caught:
+                continue
+            stirred, ahead = found.stirred, in_front(handle.pid)
+            if resting is None or await rests(_Keys(found), resting):
                 return
+            await _changed(found, stirred, ahead)
 
     async def interrupt(self, handle: Handle) -> bool | Unreachable:
         found = self._terminals.get(handle.launch_id)
@@ -327,6 +324,18 @@ async def _follow(terminal: _Terminal, begun: bytes, told: trio.abc.ReceiveStrea
             _drain(terminal)
             terminal.over.set()
             terminal.stir()
+
+
+async def _changed(terminal: _Terminal, stirred: trio.Event, ahead: Process | None) -> None:
+    """Wait until something is shown, or what was in front is not there any more."""
+    if in_front(terminal.handle.pid) != ahead:
+        return
+    async with trio.open_nursery() as either:
+        if ahead is not None:
+            either.start_soon(_ended, ahead, either.cancel_scope)
+        await stirred.wait()
+        either.cancel_scope.cancel(reason="something was shown")
+    await trio.sleep(_BREATH)
 
 
 async def _ended(process: Process, scope: trio.CancelScope) -> None:

@@ -138,6 +138,7 @@ class Typing:
     quiet: float = 30.0  # without output after which it waits for the next text
     composer: str = ""  # the whole line of the cursor while nobody has typed anything; empty: not known
     dialogs: list[Dialog] = attrs.Factory(list)
+    rests: list[str] = attrs.Factory(list)  # from the cursor's line on, only while it works on nothing
 
 
 class Provider(Protocol):
@@ -181,8 +182,10 @@ class Provider(Protocol):
         """
         ...
 
-    async def quiet(self, handle: Handle, seconds: float) -> None:
-        """Wait until nothing was shown for so long from now on, or the first process has ended."""
+    async def quiet(self, handle: Handle, seconds: float, resting: Typing | None = None) -> None:
+        """Wait until nothing was shown for so long from now on, or the first process has ended. With ``resting`` until
+        it then also shows, as that says, that it works on nothing: one that does not say how is never seen to rest.
+        """
         ...
 
     async def interrupt(self, handle: Handle) -> bool | Unreachable:

@@ -239,7 +239,9 @@ def _look_at(typing: Typing) -> None:
     for dialog in typing.dialogs:
         if not dialog.lines:
             raise Wrong("a dialog without lines would stand on every screen")
-    for each in (typing.composer, *(line for dialog in typing.dialogs for line in dialog.lines)):
+    if typing.rests and not typing.composer:
+        raise Wrong("typing.rests says nothing without typing.composer: where a person types nobody rests")
+    for each in (typing.composer, *typing.rests, *(line for dialog in typing.dialogs for line in dialog.lines)):
         try:
             re.compile(each)
         except re.error as error:

@@ -10,7 +10,7 @@ from typing import Protocol
 import attrs
 import trio
 
-from providers.dialogs import Asked, standing
+from providers.dialogs import Asked, stand, standing
 from providers.port import Delivered, Taken, Typing, Unreachable
 
 LINES = 50
@@ -51,10 +51,14 @@ class Step(enum.StrEnum):
 
 @attrs.frozen
 class Screen:
-    """The lines that are shown, and the one in which the cursor stands."""
+    """The lines that are shown, and which of them the cursor stands in."""
 
     lines: list[str]
-    at_cursor: str
+    row: int
+
+    @property
+    def at_cursor(self) -> str:
+        return self.lines[self.row] if self.row < len(self.lines) else ""
 
 
 class Keyboard(Protocol):
@@ -123,6 +127,16 @@ def still(found: Delivered | Asked | Unreachable | None, reason: str) -> bool:
     if not isinstance(found, Delivered) or found.taken is not Taken.HELD:
         return False
     return not reason or found.reason.partition(":")[0] == reason.partition(":")[0]
+
+
+async def rests(keyboard: Keyboard, typing: Typing) -> bool:
+    """Whether the program works on nothing, as far as its profile says how that looks: a text could be typed, and what
+    it shows only then stands where one types or below. What stands above, somebody may have written.
+    """
+    if not typing.rests or await held(keyboard, typing) is not None:
+        return False
+    shown = await keyboard.screen()
+    return isinstance(shown, Screen) and _empty(shown, typing) and stand(shown.lines[shown.row :], typing.rests)
 
 
 def _empty(shown: Screen, typing: Typing) -> bool:

@@ -229,8 +229,8 @@ class _Guarded:
     async def clear(self, handle: Handle, typing: Typing, reason: str = "") -> None:
         await self.of.clear(handle, typing, reason)
 
-    async def quiet(self, handle: Handle, seconds: float) -> None:
-        await self.of.quiet(handle, seconds)
+    async def quiet(self, handle: Handle, seconds: float, resting: Typing | None = None) -> None:
+        await self.of.quiet(handle, seconds, resting)
 
     async def interrupt(self, handle: Handle) -> bool | Unreachable:
         await self.lease.confirm()

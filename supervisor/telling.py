@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import attrs
 import trio
@@ -109,43 +112,68 @@ async def watch(desk: Desk, action: Watch) -> None:
     assert handle is not None, "a cycle begins with a text that was typed to a process"
     await desk.means.ready()
     over = await _over(desk, action, handle)
-    if not over or session.id in desk.stopping or not Process(handle.pid, handle.start_ticks).lives():
+    if over is _Over.NO or session.id in desk.stopping or not Process(handle.pid, handle.start_ticks).lives():
         return
     said, began = await desk.records.since(session.id), desk.began.get(session.id)
     seen = recorded(said) | ({Ending.INTERRUPTED_BY_HOST} if session.id in desk.interrupted else set())
-    if began is not None and desk.means.heard is not None:
+    if over is _Over.TOLD and began is not None and desk.means.heard is not None:
         seen.add(Ending.COMPLETED if desk.means.heard(session.id) >= began else Ending.EMPTY_OUTPUT)
     await _conclude(desk, session, ending(seen), said)
 
 
-async def _over(desk: Desk, action: Watch, handle: Handle) -> bool:
-    """Whether the cycle is over, and not its session with it. By the word of its hooks, where it has any; by a quiet
-    terminal where none of them was ever heard, and where no word of an end may come: after an interrupt, after a
-    failure that is recorded, and where a daemon was not there from the beginning.
+class _Over(enum.Enum):
+    """Whether a cycle is over, and not its session with it: not, or whose word counts says so, or its terminal rests
+    where hooks were to say so.
     """
-    session, quiet = action.session, action.typing.quiet
+
+    NO = "no"
+    TOLD = "told"
+    UNTOLD = "untold"
+
+
+async def _over(desk: Desk, action: Watch, handle: Handle) -> _Over:
+    """By the word of its hooks, where it has any; by a quiet terminal where none of them was ever heard, and where no
+    word of an end may come: after an interrupt, after a failure that is recorded, and where a daemon was not there from
+    the beginning. Where a word was to come it may have been lost: then by a terminal that is quiet and rests.
+    """
+    session, typing, provider = action.session, action.typing, desk.means.provider
     if not action.hooks:
-        await desk.means.provider.quiet(handle, quiet)
-        return True
-    calm = False
+        await provider.quiet(handle, typing.quiet)
+        return _Over.TOLD
+    shows = _Shows.NEWS
     while True:
         shown = await desk.ask(ShowSession(session_id=session.id))
         if shown is None or shown.session.state is not SessionState.ACTIVE:
-            return False
+            return _Over.NO
         of = shown.session
         if of.turn_ended > action.after_turn:
-            return True
-        if calm:
+            return _Over.TOLD
+        if shows is not _Shows.NEWS:
             spoke, known = max(of.turn_begun, of.turn_ended) > 0, session.id in desk.began
             failed = recorded(await desk.records.since(session.id))
             if not spoke or not known or failed or session.id in desk.interrupted:
-                return True
-        calm = await _calm(desk, of, None if calm else (handle, quiet))
+                return _Over.TOLD
+        match shows:
+            case _Shows.NEWS:
+                shows = await _first_of(desk, of, _Shows.QUIET, partial(provider.quiet, handle, typing.quiet))
+            case _Shows.QUIET:
+                rests = partial(provider.quiet, handle, typing.quiet, typing) if typing.rests else trio.sleep_forever
+                shows = await _first_of(desk, of, _Shows.REST, rests)
+            case _Shows.REST:
+                return _Over.UNTOLD
 
 
-async def _calm(desk: Desk, of: AgentSession, waits: tuple[Handle, float] | None) -> bool:
-    """Wait for the next word of a member: whether its terminal fell quiet first, where that is still waited for."""
-    fell_quiet, prod = False, desk.prods.setdefault(of.id, trio.Event())
+class _Shows(enum.Enum):
+    """What was seen last of a member: it said something, or its terminal was quiet, or rested."""
+
+    NEWS = "news"
+    QUIET = "quiet"
+    REST = "rest"
+
+
+async def _first_of(desk: Desk, of: AgentSession, shows: _Shows, seen: Callable[[], Awaitable[None]]) -> _Shows:
+    """Wait for the next word of a member, or for what its terminal ``shows``, whichever comes first."""
+    first, prod = _Shows.NEWS, desk.prods.setdefault(of.id, trio.Event())
     async with trio.open_nursery() as any_of_them:
 
         async def news() -> None:
@@ -153,18 +181,17 @@ async def _calm(desk: Desk, of: AgentSession, waits: tuple[Handle, float] | None
             await lasting(desk.node, WaitForEvent(predicate=changed, timeout_ms=_WAIT_MS, limit=0))
             any_of_them.cancel_scope.cancel(reason="it said something")
 
-        async def quiet(handle: Handle, seconds: float) -> None:
-            nonlocal fell_quiet
-            await desk.means.provider.quiet(handle, seconds)
-            fell_quiet = True
-            any_of_them.cancel_scope.cancel(reason="it is quiet")
+        async def terminal() -> None:
+            nonlocal first
+            await seen()
+            first = shows
+            any_of_them.cancel_scope.cancel(reason="it shows it")
 
         any_of_them.start_soon(news)
-        if waits is not None:
-            any_of_them.start_soon(quiet, *waits)
+        any_of_them.start_soon(terminal)
         await prod.wait()
         any_of_them.cancel_scope.cancel(reason="it was interrupted")
-    return fell_quiet
+    return first
 
 
 async def concluded(desk: Desk, effect: RuntimeEffect) -> None:

@@ -115,8 +115,7 @@ class PaneKeyboard:
         shown = await self.look()
         if not isinstance(shown, list):
             return shown
-        lines, row = shown[:-2], int(shown[-2].split()[1])  # what `look` asks for last
-        return Screen(lines, lines[row] if row < len(lines) else "")
+        return Screen(shown[:-2], int(shown[-2].split()[1]))  # what `look` asks for last
 
     async def look(self) -> list[str] | Delivered | Unreachable:
         row = await self.living()

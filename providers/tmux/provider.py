@@ -162,9 +162,9 @@ class Tmux:
         else:
             await trio.lowlevel.checkpoint()
 
-    async def quiet(self, handle: Handle, seconds: float) -> None:
+    async def quiet(self, handle: Handle, seconds: float, resting: Typing | None = None) -> None:
         if self._server is not None:
-            await alerts.quiet(self._server, handle, seconds)
+            await alerts.quiet(PaneKeyboard(server=self._server, handle=handle), seconds, resting)
         else:
             await trio.lowlevel.checkpoint()
 

@@ -18,6 +18,16 @@ from tests.support.wire import PATIENCE
 #: What a member runs while its turn is to go on: it waits at a gate.
 WAITS = "#!/bin/sh\nread -r _ < {gate}\n"
 
+#: A hook of which one is lost.
+LOSES_ONE = """#!/bin/sh
+if [ "$1" = Stop ] && [ ! -e "{folder}/lost" ]; then
+    read -r up _ < /proc/uptime
+    echo "${{up%.*}}${{up#*.}}0000000" > "{folder}/lost"
+    exit 1
+fi
+exec "{folder}/says" "$@"
+"""
+
 
 def gated(folder: Path) -> Path:
     gate = folder / "gate"
@@ -118,6 +128,51 @@ def test_an_interrupt_ends_a_cycle_whose_end_no_hook_tells_of(field: Field) -> N
     assert endings(field, 1) == ["interrupted_by_host"]
     assert (session(field)["activity"], session(field)["activity_source"]) == ("idle", "terminal")
     opens(gate)
+
+
+def loses_one(folder: Path) -> None:
+    """The hook for the first end of a turn dies before it says anything; the file ``lost`` has its number."""
+    (folder / "hook").rename(folder / "says")
+    (folder / "hook").write_text(LOSES_ONE.format(folder=folder))
+    (folder / "hook").chmod(0o755)
+
+
+def test_a_cycle_whose_end_was_lost_is_over_when_its_terminal_rests(field: Field) -> None:
+    """Nobody knows how it ended. The next one is its own, whenever the hook comes that was lost."""
+    folder = begun(field, hooks=True, quiet=1, rests=["^>"])
+    loses_one(folder)
+    gate, done = folder / "gate", folder / "done"
+    os.mkfifo(gate)
+    os.mkfifo(done)
+    does(folder, f'#!/bin/sh\n(read -r _ < {gate}; "{folder}/hook" Stop 1; echo > {done}) &\n')
+    up(field)
+    idle(field)
+    send(field, "one?")
+    assert endings(field, 1) == ["terminal_unobserved"]
+    before = session(field)
+    assert (before["state"], before["activity"], before["activity_source"]) == ("idle", "idle", "terminal")
+    opens(gate)
+    assert done.read_text() == "\n"
+    assert session(field) == before
+    late = f'"$FIRM_BIN" member hook --event Stop --turn 1 --sequence "$(cat {folder}/lost)"'
+    does(folder, f'#!/bin/sh\n{late}\necho > {done}\nread -r _ < {gate}\n"$FIRM_BIN" work show\n')
+    send(field, "two?")
+    assert done.read_text() == "\n"
+    told(field, 2)
+    assert (session(field)["state"], session(field)["activity"], session(field)["turn"]) == ("active", "running", "2")
+    opens(gate)
+    assert endings(field, 2) == ["terminal_unobserved", "completed"]
+    assert (folder / "hooked").read_text() == "Begin 1 0\nStop 1 0\nBegin 2 0\nStop 2 0\n"
+
+
+def test_a_turn_that_works_in_silence_is_ended_by_its_hook_however_long_that_takes(field: Field) -> None:
+    folder = begun(field, hooks=True, quiet=1, rests=["^>"])
+    does(folder, '#!/bin/sh\nsleep 4\n"$FIRM_BIN" work show\n')
+    up(field)
+    idle(field)
+    send(field, "think about it")
+    assert endings(field, 1) == ["completed"]
+    assert session(field)["activity_source"] == "hook"
 
 
 def test_a_daemon_that_did_not_hear_the_end_does_not_wait_for_it(field: Field) -> None:

@@ -18,6 +18,9 @@ BEFORE = Delivered(taken=Taken.SUBMITTED, earlier=True)
 #: How the programs below like to be typed to: their composer is a line that begins with a mark and has no more.
 MARKED = attrs.evolve(QUICK, composer=r">\s*", dialogs=[Dialog(lines=[r"^Do you trust"])])
 
+#: The same, where the composer stays while the program works, and says so once it works no more.
+RESTS = attrs.evolve(MARKED, composer=r">( ready)?\s*", rests=[r"^> ready"])
+
 
 async def composer(provider: Provider, folder: Path, swallowed: int = 0) -> Handle:
     handle = await started(provider, python(folder, COMPOSER, str(swallowed)))
@@ -156,3 +159,60 @@ async def test_quiet_is_when_nothing_was_shown_for_so_long(provider: Provider, t
         began = trio.current_time()
         await provider.quiet(handle, 1)
         assert trio.current_time() - began >= 0.9
+
+
+@pytest.mark.parametrize(
+    "shows", ["working", "> ready, half a line", "> ", r"> ready\n> ", r"Do you trust this?\n> ready"]
+)
+async def test_a_quiet_program_rests_once_it_shows_that_it_works_on_nothing(
+    provider: Provider, tmp_path: Path, shows: str
+) -> None:
+    """However long it was quiet before, and whatever stands above the line in which one types."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    script = f"printf '{shows}'; read x < gate; echo; seq 20; printf '\\n> ready'; exec sleep 60"
+    handle = await started(
+        provider, python(tmp_path, "import os, sys; os.execlp('sh', 'sh', '-c', sys.argv[1])", script)
+    )
+    await shown(provider, handle, shows.split("\\n", maxsplit=1)[0].strip())
+    rested = trio.Event()
+    async with trio.open_nursery() as nursery:
+
+        async def wait() -> None:
+            await provider.quiet(handle, 1, RESTS)
+            rested.set()
+
+        nursery.start_soon(wait)
+        with trio.move_on_after(2.5):
+            await rested.wait()
+        assert not rested.is_set()
+        held = os.open(gate, os.O_RDWR)
+        os.write(held, b"\n")
+        with trio.fail_after(10):
+            await rested.wait()
+        os.close(held)
+
+
+async def test_who_does_not_say_how_it_rests_is_not_seen_to(provider: Provider, tmp_path: Path) -> None:
+    """Many programs keep their composer while they work. Its end is the end of the wait."""
+    handle = await started(
+        provider, python(tmp_path, "import time; print('> ready', end='', flush=True); time.sleep(60)")
+    )
+    await shown(provider, handle, "> ready")
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(provider.quiet, handle, 1, attrs.evolve(RESTS, rests=[]))
+            with trio.move_on_after(2.5) as waited:
+                await provider.ended(handle)
+            assert waited.cancelled_caught
+            assert nursery.child_tasks
+            os.kill(handle.pid, 9)
+
+
+async def test_what_rests_may_say_so_below_its_composer(tmux: Tmux, tmp_path: Path) -> None:
+    """The cursor stands above it."""
+    below = r"printf '> \n  ? for help\033[A\r\033[2C'; exec sleep 60"
+    handle = await started(tmux, shell(tmp_path, below))
+    await shown(tmux, handle, "? for help")
+    with trio.fail_after(10):
+        await tmux.quiet(handle, 1, attrs.evolve(RESTS, rests=[r"^  \? for help$", "^>"]))

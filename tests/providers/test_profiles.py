@@ -27,6 +27,7 @@ enters = 2
 settle = 1.5
 quiet = 60
 composer = '>\s*'
+rests = ['^>', 'for help$']
 keys_before_enter = ["Escape"]
 after_keys = 0.5
 file_above = 900
@@ -59,6 +60,7 @@ def test_a_file_says_everything_that_a_profile_can() -> None:
         settle=1.5,
         quiet=60,
         composer=r">\s*",
+        rests=["^>", "for help$"],
         dialogs=[Dialog(lines=["^Do you trust", r"^> 1\. Yes"], keys=["Enter"])],
     )
     assert read("agent", WHOLE) == Profile(
@@ -107,6 +109,8 @@ def test_a_program_takes_no_text_unless_its_file_says_how() -> None:
         ('argv = ["a"]\n[typing]\nspeed = 1', "speed"),
         ('argv = ["a"]\n[typing]\nquiet = "long"', "expected a finite number"),
         ('argv = ["a"]\n[typing]\ncomposer = "("', "'(' is no regular expression: "),
+        ('argv = ["a"]\n[typing]\nrests = ["x"]', "typing.rests says nothing without typing.composer"),
+        ('argv = ["a"]\n[typing]\ncomposer = "x"\nrests = ["("]', "'(' is no regular expression: "),
         (RESUMED, "required"),
         (RESUMED + 'transcript = "/x"', "native.transcript does not name {native_id}"),
         (RESUMED + 'transcript = "{home}/{id}"', "in braces there can be {cwd}, {cwd_slug}, {home}, {native_id}"),
