@@ -40,7 +40,7 @@ from client.protocol.table import BY_NAME, BY_REQUEST
 from daemon import instance
 from daemon.call import Call
 from daemon.dispatch import Dispatcher
-from daemon.health import Health
+from daemon.health import Health, now
 from daemon.leases import Leases
 from daemon.live import Live
 from daemon.relay import Relay
@@ -52,6 +52,7 @@ from store.database import QUICK, Run, Store
 from store.maintenance import Opened
 from supervisor.folders import Folders
 from supervisor.means import Means
+from supervisor.screens import Screens
 from tests.support.spoil import execute
 
 #: Who asks: a session, an agent's id, the id of the run a supervisor holds, or nobody for the operator.
@@ -297,6 +298,7 @@ def _means(provider: Fake) -> Means:
         launcher=lambda _: ("/bin/false", ""),
         profiles={},
         folders=Folders(Path("/nowhere")),
+        screens=Screens(Path("/nowhere"), now),
         home="/",
     )
 
