@@ -62,18 +62,18 @@ class Terminals:
         live = found.over is None or (found.lost and await self._stands(found.handle))
         if isinstance(live, Refusal):
             return live
-        return await (self._live(found) if live else self._last(self.means.screens, found))
+        return await (self._live(call, found) if live else self._last(call, self.means.screens, found))
 
-    async def _live(self, found: _Found) -> Terminal | Refusal:
+    async def _live(self, call: Call, found: _Found) -> Terminal | Refusal:
         assert self.means is not None, "there is a terminal"
         await self.means.ready()
         screen = await self.means.provider.capture(found.handle)
         if isinstance(screen, Unreachable):
             return _unreachable(screen.detail)
         argv = self._argv(found.handle, read_only=True)
-        return Terminal(session_id=found.session.id, argv=argv, screen=screen, live=True, at=now())
+        return Terminal(session_id=found.session.id, argv=argv, screen=screen, live=True, at=call.now)
 
-    async def _last(self, screens: Screens, found: _Found) -> Terminal:
+    async def _last(self, call: Call, screens: Screens, found: _Found) -> Terminal:
         assert found.over is not None, "its process has ended"
         ended, ended_at = found.over
         last = None if found.purged else await screens.last(found.session)
@@ -81,7 +81,7 @@ class Terminals:
         if found.purged:
             why = "what was said in its run was purged"
         elif last is None:
-            old = now() - ended_at > KEPT
+            old = call.now - ended_at > KEPT
             why = "it was kept for seven days" if old else "nobody could read its terminal at its end"
         return Terminal(
             session_id=found.session.id,

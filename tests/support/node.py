@@ -276,13 +276,13 @@ async def in_process(
     with assembled(home, run=run, vfs=vfs, quick=quick) as idle:
         async with trio.open_nursery() as tasks:
             await tasks.start(idle.store.serve)
-            able = attrs.evolve(idle.live, means=_means(Fake(tasks)))
+            able = attrs.evolve(idle.live, means=_means(Fake(tasks), home))
             idle.dispatcher.live, idle.dispatcher.streams = able.answers, able.streams
             yield attrs.evolve(idle, spawn=tasks.start_soon)
             tasks.cancel_scope.cancel(reason="the test is over")
 
 
-def _means(provider: Fake) -> Means:
+def _means(provider: Fake, home: Path) -> Means:
     """With a provider that has started nothing; nobody supervises."""
 
     async def ready() -> None:
@@ -298,7 +298,7 @@ def _means(provider: Fake) -> Means:
         launcher=lambda _: ("/bin/false", ""),
         profiles={},
         folders=Folders(Path("/nowhere")),
-        screens=Screens(Path("/nowhere"), now),
+        screens=Screens(home / "screens", now),
         home="/",
     )
 
