@@ -101,6 +101,7 @@ def test_the_last_screen_is_kept_and_shown_and_no_secret_stands_anywhere(kiwi: M
     """Also by a daemon that began after the process, or after its end; and where a successor has its place."""
     field, first = kiwi.field, kiwi.lives()
     live = field.firm("logs", "kiwi")
+    assert "no process of 'kiwi' has ended" in field.call("logs", "kiwi", "--last").stderr.lower()
     assert (live["live"], live["ended"], lines(live)[1]) == (True, "", f"key={KEY}"), "nothing is masked in a terminal"
     kiwi.restarts()
     kiwi.field.until_proven()
@@ -137,6 +138,16 @@ def test_the_last_screen_is_kept_and_shown_and_no_secret_stands_anywhere(kiwi: M
     assert [where for where, text in places.items() if any(secret in text for secret in kiwi.secrets)] == []
     spoken = [where for where, text in places.items() if b"the last words" in text]
     assert sorted(spoken) == sorted(map(str, kiwi.kept())), "it stands nowhere else"
+
+
+def test_the_last_screen_of_a_process_that_ended_while_no_daemon_ran_is_kept_by_the_next(kiwi: Member) -> None:
+    session = kiwi.lives()
+    kiwi.daemon.kill()
+    (kiwi.field.home.temporary / "may").write_text("3\n")
+    assert gone(session["pid"], session["start_ticks"])
+    kiwi.daemon = kiwi.field.start()
+    kiwi.told(session, "exited: ended with status 3")
+    assert lines(kiwi.field.firm("logs", "kiwi", "--last"))[-1] == "the last words"
 
 
 def test_the_last_screen_of_a_member_that_was_ended_is_that_before_its_end(kiwi: Member) -> None:
