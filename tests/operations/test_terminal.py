@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import cast
 
 import attrs
+import pytest
 import trio
 
 from client.protocol.effect import Certainty, ShowTerminal, StepIn, SweepSessions, Swept, Terminal
@@ -75,6 +76,7 @@ async def test_once_its_process_has_ended_what_it_showed_last_is_shown_to_the_sa
         assert shown.at
         assert shown.ended_at
     assert (await cid(s).refused(of_bob(s))).code is Code.NOT_AUTHORIZED
+    assert (await ann(await stage(node)).refused(of_bob(s))).about == f"team/{s.team.id}", "of another team"
 
 
 async def test_it_is_that_of_its_session_also_when_another_has_taken_its_place(node: InProcessNode) -> None:
@@ -84,8 +86,9 @@ async def test_it_is_that_of_its_session_also_when_another_has_taken_its_place(n
     assert (shown.ended, shown.screen) == ("ended with status 3", "the last words")
 
 
-async def test_nobody_steps_in_where_a_process_has_ended(node: InProcessNode) -> None:
-    s = await ended(node)
+@pytest.mark.parametrize("cause", [SessionCause.EXITED, SessionCause.LOST])
+async def test_nobody_steps_in_where_there_is_no_process(node: InProcessNode, cause: SessionCause) -> None:
+    s = await ended(node, cause)
     terminals = Terminals(node.store, _means_of(node))
     async with aclosing(terminals.step_in(node.call(), StepIn(session_id=s.bob.session.id))) as answers:
         refusal = await anext(answers)

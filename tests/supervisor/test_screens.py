@@ -103,7 +103,7 @@ def test_a_secret_is_masked_also_where_it_is_broken_or_only_a_part_of_it_is_show
 def test_a_secret_of_several_lines_or_words_is_masked() -> None:
     assert masked("say correct horse\nbattery now", ["correct horse battery"]) == f"say {MASK} {MASK}\n{MASK} now"
     assert masked("-BEGIN-\nAAAABBBB\n-END-", ["-BEGIN-\nAAAABBBB\n-END-\n"]) == f"{MASK}\n{MASK}\n{MASK}"
-    assert masked("pass: hunter2", ["hunter2"]) == f"pass: {MASK}"
+    assert masked("pass: hunter2, hun\nter2", ["hunter2"]) == f"pass: {MASK}, {MASK}\n{MASK}"
 
 
 def test_what_is_too_short_to_be_told_from_any_text_is_left() -> None:
