@@ -17,6 +17,7 @@ from providers.process import under
 from supervisor.decide import MOST_FAILURES
 from supervisor.screens import MASK
 from tests.e2e.test_runs import gone, server
+from tests.support.apart import apart, until_adopted
 from tests.support.daemon import Daemon
 from tests.support.runs import Field
 
@@ -148,6 +149,15 @@ def test_the_last_screen_of_a_process_that_ended_while_no_daemon_ran_is_kept_by_
     kiwi.daemon = kiwi.field.start()
     kiwi.told(session, "exited: ended with status 3")
     assert lines(kiwi.field.firm("logs", "kiwi", "--last"))[-1] == "the last words"
+
+
+def test_the_last_screen_that_a_supervisor_of_its_own_keeps_is_the_one_that_the_daemon_shows(kiwi: Member) -> None:
+    session = kiwi.lives()
+    with apart(kiwi.field, session["team_run_id"], lease=60) as other:
+        until_adopted(kiwi.field, session["id"], other.sup_gen)
+        kiwi.ends(session)
+        said = kiwi.field.firm("logs", "kiwi", "--last")
+    assert (lines(said)[:4], lines(said)[-1]) == (SHOWN, "the last words")
 
 
 def test_the_last_screen_of_a_member_that_was_ended_is_that_before_its_end(kiwi: Member) -> None:
