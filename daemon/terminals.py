@@ -82,7 +82,7 @@ class Terminals:
             why = "what was said in its run was purged"
         elif last is None:
             old = call.now - ended_at > KEPT
-            why = "it was kept for seven days" if old else "nobody could read its terminal at its end"
+            why = "it was kept for seven days" if old else "it was blank, or could not be read or kept at its end"
         return Terminal(
             session_id=found.session.id,
             argv=[],

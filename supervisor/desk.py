@@ -393,9 +393,8 @@ async def _how(desk: Desk, session: AgentSession, handle: Handle) -> str:
 
 async def keep_screen(desk: Desk, session: AgentSession, screen: str | Unreachable) -> None:
     """Without the capability of the session, which may stand there and could not be masked, nothing is kept."""
-    if not screen or isinstance(screen, Unreachable):
-        return
-    if (told := await desk.ask(DeriveToken(session_id=session.id, sup_gen=desk.sup_gen))) is not None:
+    asked = DeriveToken(session_id=session.id, sup_gen=desk.sup_gen)
+    if isinstance(screen, str) and screen and (told := await desk.ask(asked)) is not None:
         profile = desk.means.profiles.get(session.profile)
         given = values(profile.env) if profile is not None else []
         await desk.means.screens.keep(session, screen, [told.token, *given])

@@ -181,5 +181,7 @@ def test_where_a_terminal_is_lost_with_its_server_there_is_none_and_that_is_said
     said = kiwi.field.firm("logs", session["id"])
     assert (said["live"], said["screen"], said["at"]) == (False, "", None)
     assert said["ended"] == "ended, its status is unknown"
-    assert said["no_screen"] == "nobody could read its terminal at its end"
-    assert "There is no last screen: nobody could read" in kiwi.field.call("logs", session["id"]).stdout
+    assert said["no_screen"] == "it was blank, or could not be read or kept at its end"
+    assert (
+        "There is no last screen: it was blank, or could not be read" in kiwi.field.call("logs", session["id"]).stdout
+    )

@@ -102,7 +102,7 @@ async def test_where_nothing_is_kept_it_says_why(node: InProcessNode) -> None:
     await supervised(s, said(s.bob.session, SessionCause.EXITED, s.sup_gen, reason="ended by signal 9"))
     shown = await node.ok(of_bob(s))
     assert (shown.ended, shown.screen, shown.at) == ("ended by signal 9", "", None)
-    assert shown.no_screen == "nobody could read its terminal at its end"
+    assert shown.no_screen == "it was blank, or could not be read or kept at its end"
     node.execute("UPDATE events SET at = at - ?", KEPT + 1000)
     assert (await node.ok(of_bob(s))).no_screen == "it was kept for seven days"
 

@@ -18,7 +18,6 @@ from client.protocol.board import Seat
 from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, CloseSession, EffectKind, EffectState, InterruptSession
 from client.protocol.event import ListEvents
-from client.protocol.ids import SessionId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import SessionState, ShowSession
@@ -34,7 +33,6 @@ from client.protocol.team_run import (
 from providers.port import Handle, Launch, NotStarted, Seen, Why
 from providers.process import Process, stat
 from supervisor import desk
-from supervisor.means import handle_of
 from supervisor.run import hold
 from tests.support.runtime import Runtime, runtime
 from tests.support.terminals import STRAY, until, written
@@ -92,30 +90,6 @@ async def test_a_process_that_dies_has_a_successor(world: Runtime) -> None:
     kinds = [each.kind for each in (await world.node.ok(ListEvents(stream=f"session/{first.id}"))).items]
     said = [kind for kind in kinds if kind.startswith("exited")]
     assert said == ["exited: how it ended is not read yet", "exited: ended by signal 9"]
-
-
-async def test_a_disk_that_takes_no_last_screen_hinders_nothing(
-    world: Runtime, caplog: pytest.LogCaptureFixture
-) -> None:
-    world.means.screens.base.write_text("a file in its way")
-    world.program("/bin/sh", "-c", "echo words; exec cat")
-    world.supervise()
-    first = await world.live()
-    assert await until(lambda: shows(world, first.id))
-    with caplog.at_level(logging.WARNING):
-        kill(first.pid)
-        await world.live(after=first.session_gen)
-    kinds = [each.kind for each in (await world.node.ok(ListEvents(stream=f"session/{first.id}"))).items]
-    assert "exited: ended by signal 9" in kinds
-    assert f"the last screen of session={first.id} cannot be kept: [Errno 17]" in caplog.text
-
-
-async def shows(world: Runtime, session_id: SessionId) -> bool:
-    """Whether something stands on its terminal."""
-    (effect,) = [each for each in await world.effects() if each.session_id == session_id]
-    handle = handle_of(effect)
-    assert handle is not None
-    return bool(await world.provider.capture(handle))
 
 
 async def test_a_program_that_ends_at_once_is_not_started_for_ever(
