@@ -151,6 +151,18 @@ def test_the_last_screen_of_a_process_that_ended_while_no_daemon_ran_is_kept_by_
     assert lines(kiwi.field.firm("logs", "kiwi", "--last"))[-1] == "the last words"
 
 
+def test_a_daemon_that_begins_removes_what_is_older_than_seven_days(kiwi: Member) -> None:
+    kiwi.ends(kiwi.lives())
+    (kept,) = kiwi.kept()
+    old, new = kept.with_name("former.1"), kept.stat().st_mtime
+    assert kiwi.daemon.stop() == 0
+    kept.rename(old)
+    os.utime(old, (new - 8 * 86_400, new - 8 * 86_400))
+    kiwi.daemon = kiwi.field.start()
+    assert kiwi.daemon.stop() == 0, "so that what it began with is over"
+    assert kiwi.kept() == []
+
+
 def test_the_last_screen_that_a_supervisor_of_its_own_keeps_is_the_one_that_the_daemon_shows(kiwi: Member) -> None:
     session = kiwi.lives()
     with apart(kiwi.field, session["team_run_id"], lease=60) as other:

@@ -13,6 +13,7 @@ from client.protocol.effect import Certainty, ShowTerminal, StepIn, SweepSession
 from client.protocol.ids import SessionId
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import SessionCause
+from daemon.loops import _sweep
 from daemon.terminals import Terminals
 from providers.fake import Fake
 from providers.port import Handle, Pane, Seen, Stopped, Unreachable
@@ -110,11 +111,15 @@ async def test_where_nothing_is_kept_it_says_why(node: InProcessNode) -> None:
 async def test_what_was_said_in_a_run_that_was_purged_is_not_shown_and_does_not_stay(node: InProcessNode) -> None:
     s = await ended(node)
     of, nobody = s.bob.session.id, SessionId("nobody")
+    screens = _means_of(node).screens
+    await _sweep(screens, node.store)
+    assert [each.stem for each in screens.base.iterdir()] == [of]
     assert node.store.look(lambda tx: sessions.unpurged(tx, {of, nobody})) == {of}
     node.execute("UPDATE team_runs SET purged_at = 1")
     shown = await node.ok(of_bob(s))
     assert (shown.screen, shown.at, shown.no_screen) == ("", None, "what was said in its run was purged")
-    assert node.store.look(lambda tx: sessions.unpurged(tx, {of, nobody})) == set()
+    await _sweep(screens, node.store)
+    assert [*screens.base.iterdir()] == []
 
 
 async def test_a_launch_that_came_to_nothing_shows_what_its_launcher_said(node: InProcessNode) -> None:
