@@ -16,7 +16,7 @@ from client import paths
 from client.connection import Disconnected, connect
 from client.protocol.ids import TeamRunId
 from client.protocol.refusals import ROWS, Refusal
-from daemon import logs
+from daemon import instance, logs
 from daemon.config import Config, from_environment
 from daemon.main import crash_at, stops
 from daemon.processes import means, terminals
@@ -81,6 +81,13 @@ async def _under_one(leaving: trio.Event, config: Config, run_id: TeamRunId, ttl
     said, key = paths.node_file(home), paths.operator_key(home)
     door = Path(str(said["member_socket"]))
     folder = terminals(door)
-    tools = means(folder, config.environment, socket=door, crash=crash_at(config.crash_at), checks=folder / run_id)
+    tools = means(
+        folder,
+        config.environment,
+        socket=door,
+        crash=crash_at(config.crash_at),
+        secrets=(key, instance.secret(config.home, "node.secret")),
+        checks=folder / run_id,
+    )
     async with connect(str(said["socket"]), key, supervises=run_id) as node:
         return await supervise_apart(node, node.lives, tools, run_id, leaving, ttl=ttl)

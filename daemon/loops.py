@@ -36,6 +36,7 @@ from store.tx import Tx, Unreadable
 from supervisor.checks import Checks
 from supervisor.means import Means
 from supervisor.run import supervise
+from supervisor.screens import Screens
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +81,8 @@ class Loops:
                 nursery.start_soon(archives.serve, self.relay, self.call, self._seen, self._write)
             if self.means is not None and self.means.checks is not None:
                 nursery.start_soon(_tidy, self.means.checks, self.store, self.call)
+            if self.means is not None:
+                nursery.start_soon(_sweep, self.means.screens, self.store)
 
     def _restored(self, tx: Tx) -> int:
         return session.restored(tx, self.call())
@@ -224,6 +227,14 @@ async def _tidy(checks: Checks, store: Store, call: Callable[[], Call]) -> None:
         if gone:
             log.info("removed logs of checks that nothing names any more: %d", gone)
         await trio.sleep(TIDY)
+
+
+async def _sweep(screens: Screens, store: Store) -> None:
+    """When the daemon begins: last screens that are too old, and those of runs that were purged."""
+    try:
+        await screens.sweep(lambda ids: store.look(lambda tx: sessions.unpurged(tx, ids)))
+    except StorageFault as fault:
+        log.warning("cannot look for last screens of runs that were purged: %s", fault)
 
 
 async def _ended(found: AgentSession) -> str:

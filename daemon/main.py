@@ -110,7 +110,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
     store = Store(config.database, crash=crash)
     store.committed, store.ended = relay.announce, health.batch_ended
     door = doors.member.path
-    tools = means(terminals(door), config.environment, socket=door, crash=crash)
+    tools = means(terminals(door), config.environment, socket=door, crash=crash, secrets=secrets)
     live = Live(
         store=store,
         relay=relay,

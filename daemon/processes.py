@@ -20,6 +20,7 @@ from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import Seat
 from client.protocol.boundary import Crash
 from client.protocol.refusals import Code, Refusal
+from daemon.health import now
 from providers import launcher, profiles
 from providers.process import Process
 from providers.tmux.provider import Tmux
@@ -27,6 +28,7 @@ from providers.tmux.server import Places, scope
 from supervisor.checks import Checks
 from supervisor.folders import Folders
 from supervisor.means import Means
+from supervisor.screens import Screens
 from supervisor.workspaces import Workspaces, plan
 from supervisor.worktrees import Worktrees
 
@@ -70,10 +72,18 @@ def command(firm_bin: str, path: str) -> str:
     return "firm" if found and Path(found).resolve() == Path(firm_bin).resolve() else shlex.quote(firm_bin)
 
 
-def means(folder: Path, own: Mapping[str, str], *, socket: Path, crash: Crash, checks: Path | None = None) -> Means:
+def means(
+    folder: Path,
+    own: Mapping[str, str],
+    *,
+    socket: Path,
+    crash: Crash,
+    secrets: tuple[str, ...] = (),
+    checks: Path | None = None,
+) -> Means:
     """``folder`` holds the tmux server's files; ``socket`` is the door at which a launcher asks what it becomes;
-    ``crash`` ends the process at a boundary, for tests. ``checks`` tells the checks of a supervisor that runs
-    apart from those of the daemon.
+    ``crash`` ends the process at a boundary, for tests. ``secrets`` are the node's own. ``checks`` tells the checks of
+    a supervisor that runs apart from those of the daemon.
     """
     for wrong in profiles.add(_profiles(own)):
         log.warning("a profile cannot be used: %s", wrong)
@@ -88,6 +98,7 @@ def means(folder: Path, own: Mapping[str, str], *, socket: Path, crash: Crash, c
         profiles=profiles.PROFILES,
         home=own.get("HOME") or str(Path.home()),
         folders=Folders(_data(own) / "sessions" / _own(folder)),
+        screens=Screens(_data(own) / "screens" / _own(folder), now, secrets),
         crash=crash,
         worktrees=Worktrees(workspaces, _worktrees(own), crash),
         checks=Checks(

@@ -6,7 +6,7 @@ from typing import Any
 
 from client.protocol.codec import unpackb
 from client.protocol.event import Event
-from client.protocol.ids import TeamRunId, UnixMs
+from client.protocol.ids import SessionId, TeamRunId, UnixMs
 from store.sql import sql
 from store.tx import Tx, Unreadable
 
@@ -67,6 +67,22 @@ _LAST_OF_RUN = sql("SELECT coalesce(max(seq), 0) FROM events WHERE run = :run_id
 def last_of_run(tx: Tx, run_id: TeamRunId) -> int:
     """The sequence number of the last event of a run."""
     return int(tx.value(_LAST_OF_RUN, run_id=run_id))
+
+
+_END_OF_SESSION = sql("""
+    SELECT kind, at FROM events
+    WHERE stream = 'session/' || :session_id AND (kind GLOB 'exited: *' OR kind GLOB 'lost: *' OR kind GLOB 'ended: *'
+        OR kind IN ('stopped', 'closed', 'superseded', 'unbound', 'launch failed'))
+    ORDER BY (kind GLOB 'exited: *' OR kind GLOB 'lost: *') DESC, version DESC LIMIT 1
+""")
+
+
+def end_of_session(tx: Tx, session_id: SessionId) -> tuple[str, UnixMs] | None:
+    """How the process of a session ended, as it was told last, and when. What was seen of it counts before what was
+    done to its record.
+    """
+    found = tx.row(_END_OF_SESSION, session_id=session_id)
+    return (str(found[0]), UnixMs(found[1])) if found else None
 
 
 def _event(row: tuple[Any, ...]) -> Event:

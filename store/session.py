@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
 from typing import Any
 
 from client.protocol.ids import AgentMemberId, MemberRunId, SessionId, TeamRunId
@@ -170,3 +172,14 @@ _SAID = sql("""
 def anything_said(tx: Tx, native_id: str) -> bool:
     """Whether its program may have been told anything in this conversation: a text, a Work, by a person."""
     return bool(tx.value(_SAID, native_id=native_id))
+
+
+_UNPURGED = sql("""
+    SELECT s.id FROM sessions s JOIN team_runs r ON r.id = s.team_run_id
+    WHERE r.purged_at IS NULL AND s.id IN (SELECT value FROM json_each(:ids))
+""")
+
+
+def unpurged(tx: Tx, ids: Collection[SessionId]) -> set[SessionId]:
+    """Those of them that there are, in runs that were not purged."""
+    return {SessionId(row[0]) for row in tx.rows(_UNPURGED, ids=json.dumps(sorted(ids)))}

@@ -6,9 +6,10 @@ import trio
 
 from client.protocol.boundary import Boundary
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect, ShowEffect
+from client.protocol.session import ShowSession
 from providers.port import Handle, Unreachable
 from supervisor.decide import Control
-from supervisor.desk import NO_TERMINAL, Desk
+from supervisor.desk import NO_TERMINAL, Desk, keep_screen
 from supervisor.means import end, handle_of
 from supervisor.telling import concluded, tell
 
@@ -65,6 +66,7 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
         return
     await concluded(desk, effect)
     desk.stopping.add(effect.session_id)
+    await _seen_last(desk, effect, handle)
     stopped = await end(desk.means, handle, effect.session_id)
     desk.means.crash(Boundary.STOP_DONE)
     if isinstance(stopped, Unreachable):
@@ -76,6 +78,13 @@ async def _stop(desk: Desk, effect: RuntimeEffect, launch: RuntimeEffect | None)
         await _over(desk, launch, "it was ended before it was proven")
         proof = "its control group is empty, and " if stopped.grouped else ""
         await desk.settle(effect, Certainty.APPLIED, f"{proof}nothing of it is left below our server")
+
+
+async def _seen_last(desk: Desk, effect: RuntimeEffect, handle: Handle) -> None:
+    """What a process showed when it was ended: afterwards its terminal is gone."""
+    screen = await desk.means.provider.capture(handle)
+    if (shown := await desk.ask(ShowSession(session_id=effect.session_id))) is not None:
+        await keep_screen(desk, shown.session, screen)
 
 
 async def _process_of(desk: Desk, launch: RuntimeEffect | None) -> Handle | Unreachable | None:

@@ -24,13 +24,14 @@ from client.protocol.event import WaitForEvent
 from client.protocol.ids import MemberRunId, SessionId, TeamRunId
 from client.protocol.operation import Node, R, Request
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import AgentSession, OpenSession, ReportSession, SessionCause, SessionState
-from providers.port import Exit, Handle, NotStarted, Provider, Unreachable, Why
+from client.protocol.session import AgentSession, DeriveToken, OpenSession, ReportSession, SessionCause, SessionState
+from providers.port import Handle, NotStarted, Provider, Unreachable, Why
 from providers.process import Process, boot_id, has_execd, over
 from providers.records import Reading
 from supervisor.decide import MOST_FAILURES, Action, Adopt
 from supervisor.means import Means, cleared, end, give, goes_on, handle_of, start
 from supervisor.records import Records
+from supervisor.screens import values
 from supervisor.starts import Starts
 
 log = logging.getLogger(__name__)
@@ -174,7 +175,7 @@ class Desk:
             self.records.know(session, effect)
             await self._follow(seat, session, handle)
             return
-        await self._give_up(seat, effect, handle)
+        await self._give_up(seat, session, effect, handle)
 
     async def _became(self, effect: RuntimeEffect, handle: Handle) -> bool:
         """Whether the process was proven to have become its program, in time."""
@@ -198,13 +199,13 @@ class Desk:
                 either.cancel_scope.cancel(reason="it ended")
         return proven
 
-    async def _give_up(self, seat: Seat, effect: RuntimeEffect, handle: Handle) -> None:
-        screen = await self.means.provider.capture(handle)
+    async def _give_up(self, seat: Seat, session: AgentSession, effect: RuntimeEffect, handle: Handle) -> None:
+        await keep_screen(self, session, await self.means.provider.capture(handle))
         await end(self.means, handle, effect.session_id)
         shown = await self.ask(ShowEffect(effect_id=effect.id))
         if shown is not None and shown.state is EffectState.PREPARED:
-            last = screen.strip().splitlines()[-1:] if isinstance(screen, str) else []
-            await self.settle(effect, Certainty.NOT_APPLIED, " ".join(["it did not become its program;", *last]))
+            last = f"its last screen: firm logs {session.id}"
+            await self.settle(effect, Certainty.NOT_APPLIED, f"it did not become its program; {last}")
         self._failed(seat)
 
     async def _follow(self, seat: Seat, session: AgentSession, handle: Handle) -> None:
@@ -223,7 +224,7 @@ class Desk:
         said = await self.records.since(session.id)
         await self._report(session, SessionCause.EXITED, "how it ended is not read yet", said)
         self.means.crash(Boundary.EXIT_REPORTED)
-        await self._report(session, SessionCause.EXITED, _how(await self.means.provider.ended(handle)))
+        await self._report(session, SessionCause.EXITED, await _how(self, session, handle))
         if trio.current_time() - began >= _SETTLED_IN:
             self.failures.pop(seat.member_run_id, None)
         else:
@@ -250,7 +251,7 @@ class Desk:
         elif not _same(pane.handle, launch):
             await self._report(session, SessionCause.LOST, "lost: foreign: its terminal holds another process")
         elif pane.ended is not None:
-            await self._report(session, SessionCause.EXITED, _how(await self.means.provider.ended(pane.handle)))
+            await self._report(session, SessionCause.EXITED, await _how(self, session, pane.handle))
         else:
             seen_as = f"adopted: {pane.handle.pane} pid={pane.handle.pid} ticks={pane.handle.start_ticks}"
             if session.sup_gen != self.sup_gen or session.state is not SessionState.IDLE:
@@ -381,7 +382,19 @@ def _became_it(handle: Handle, session: AgentSession) -> bool:
     return told == (handle.pid, handle.start_ticks, handle.boot_id) and has_execd(handle.pid, handle.start_ticks)
 
 
-def _how(ended: Exit) -> str:
+async def _how(desk: Desk, session: AgentSession, handle: Handle) -> str:
+    """How a process ended. What its terminal shows then is kept before that is told: whoever waits for it looks."""
+    ended = await desk.means.provider.ended(handle)
+    await keep_screen(desk, session, ended.screen)
     if ended.signal is not None:
         return f"ended by signal {ended.signal}"
     return "ended, its status is unknown" if ended.status is None else f"ended with status {ended.status}"
+
+
+async def keep_screen(desk: Desk, session: AgentSession, screen: str | Unreachable) -> None:
+    """Without the capability of the session, which may stand there and could not be masked, nothing is kept."""
+    asked = DeriveToken(session_id=session.id, sup_gen=desk.sup_gen)
+    if isinstance(screen, str) and screen and (told := await desk.ask(asked)) is not None:
+        profile = desk.means.profiles.get(session.profile)
+        given = values(profile.env) if profile is not None else []
+        await desk.means.screens.keep(session, screen, [told.token, *given])

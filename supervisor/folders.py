@@ -31,11 +31,11 @@ class Folders:
         it since. Raises ``OSError``.
         """
         for name, text in files.items():
-            await trio.to_thread.run_sync(_write, self.of(session_id), name, text, _once)
+            await trio.to_thread.run_sync(write, self.of(session_id), name, text, _once)
 
     async def tell(self, session_id: SessionId, name: str, text: str) -> Path:
         """A text that is too long to be typed. Raises ``OSError``."""
-        return await trio.to_thread.run_sync(_write, self.of(session_id), f"told/{name}", text, Path.replace)
+        return await trio.to_thread.run_sync(write, self.of(session_id), f"told/{name}", text, Path.replace)
 
     async def drop(self, session_id: SessionId) -> None:
         """Once nothing of the session's process is left."""
@@ -47,7 +47,10 @@ class Folders:
             log.warning("the folder of session=%s cannot be removed: %s", session_id, error)
 
 
-def _write(folder: Path, name: str, text: str, put: Callable[[Path, Path], object]) -> Path:
+def write(folder: Path, name: str, text: str, put: Callable[[Path, Path], object]) -> Path:
+    """A private file below ``folder``, there whole or not at all: ``put`` gives what is written its name. Raises
+    ``OSError``.
+    """
     path = folder / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     for each in (folder, *reversed([above for above in path.parents if folder in above.parents])):

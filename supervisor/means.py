@@ -19,6 +19,7 @@ from providers.profiles import Place, Profile
 from supervisor import transcripts
 from supervisor.checks import Checks
 from supervisor.folders import Folders
+from supervisor.screens import Screens
 from supervisor.worktrees import Worktrees
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ class Means:
     profiles: Mapping[str, Profile]
     home: str  # the home folder that members get
     folders: Folders
+    screens: Screens
     checks: Checks | None = None  # without it, named checks wait
     worktrees: Worktrees | None = None  # without it, nothing is archived
     #: When a session last called, on trio's clock; without it nobody listens, and what a cycle came to is not known.

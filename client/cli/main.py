@@ -63,7 +63,7 @@ BY_HAND = {
     ("down", ""): ("down", "End the processes of a run, and prove that they ended."),
     ("ps", ""): ("ps", "Show who runs, in which process, and what it does."),
     ("attach", ""): ("attach", "Look at a member's terminal; with --type, step in there."),
-    ("logs", ""): ("member", "Print what stands on a member's terminal."),
+    ("logs", ""): ("screen", "Print what stands on a member's terminal, or stood there last."),
     ("interrupt", ""): ("member", "Interrupt what a member does now."),
     ("close", ""): ("member", "End a member's process and close its place."),
     ("reopen", ""): ("reopen", "Take a closed member back."),

@@ -227,17 +227,23 @@ class SteerSession(Request[RuntimeEffect]):
 @attrs.frozen(kw_only=True)
 class Terminal:
     """``argv`` shows the terminal to a person, who can type into it once they have stepped in; ``screen`` is what it
-    shows now.
+    showed ``at`` that moment. While it is ``live`` that is now. Otherwise it is what it showed last before its process
+    ended; ``ended`` is how that ended, or what is known of it, and ``no_screen`` why nothing is kept of it.
     """
 
     session_id: SessionId
     argv: list[str]
     screen: str
+    live: bool
+    at: UnixMs | None
+    ended: str = ""
+    ended_at: UnixMs | None = None
+    no_screen: str = ""
 
 
 @attrs.frozen(kw_only=True)
 class ShowTerminal(Request[Terminal]):
-    """Show what stands on the terminal of a member's process, and how to look on."""
+    """Show what stands on the terminal of a member's process, and how to look on; what stood there last if it ended."""
 
     session_id: Annotated[SessionId, "the session", ID]
 

@@ -271,7 +271,7 @@ def test_what_leaves_the_tree_of_a_member_is_not_the_operator(scene: Scene, env:
 
 def test_no_secret_stands_where_others_read(scene: Scene) -> None:
     """Neither the capability of a session nor the key of the operator: in no argv, no tmux, no file, no event; nor in
-    what a program says that tells all that it knows, on the screen and in its log.
+    what a program says that tells all that it knows, on the screen, in its log and in what is kept of the screen.
     """
     session, told = scene.session(), scene.home.temporary / "told"
     os.mkfifo(told)
@@ -290,6 +290,8 @@ def test_no_secret_stands_where_others_read(scene: Scene) -> None:
         places[" ".join(words)] = subprocess.run([*tmux, *words], check=True, capture_output=True).stdout
     shown = ["capture-pane", "-p", "-S", "-", "-t", f"={effect['id']}:"]
     places["the screen"] = subprocess.run([*tmux, *shown], check=True, capture_output=True).stdout
+    scene.close(session)
+    kept = scene.home.temporary / "firm" / "screens"
     for path in (*scene.home.folder.rglob("*"), *scene.home.temporary.rglob("*")):
         if path.is_file() and path.name not in {"operator.key", "node.secret"}:
             places[str(path)] = path.read_bytes()
@@ -298,4 +300,5 @@ def test_no_secret_stands_where_others_read(scene: Scene) -> None:
     assert [where for where, said in places.items() if any(secret in said for secret in secrets)] == []
     assert any(effect["id"].encode() in said for where, said in places.items() if where.startswith("argv")) is False
     assert str(scene.home.database) in places
+    assert [where for where in places if where.startswith(str(kept))], "its last screen is among them"
     assert {where for where, said in places.items() if b"FIRM_LAUNCH_ID=" in said} > {"the screen"}, "screen and log"

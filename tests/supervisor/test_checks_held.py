@@ -18,6 +18,7 @@ from client.protocol.refusals import Code
 from client.protocol.team_run import TakeTeamRun
 from client.protocol.work import Resolution, Work
 from client.protocol.work_asks import AcceptWork, SubmitWork, UpdateWork
+from daemon.health import now
 from daemon.inside import Inside
 from providers.fake import running
 from providers.process import process
@@ -25,6 +26,7 @@ from supervisor.checks import Checks
 from supervisor.folders import Folders
 from supervisor.means import Means
 from supervisor.run import supervise
+from supervisor.screens import Screens
 from tests.support import works
 from tests.support.node import InProcessNode
 from tests.support.repos import Repo, repo
@@ -104,6 +106,7 @@ async def bench(node: InProcessNode, tmp_path: Path) -> AsyncIterator[Bench]:
             profiles={},
             home="/",
             folders=Folders(tmp_path / "sessions"),
+            screens=Screens(tmp_path / "screens", now),
             checks=Checks(tmp_path / "scratch", tmp_path / "logs", {"PATH": os.environ["PATH"]}),
         )
         yield Bench(s, project, means, tmp_path)

@@ -145,12 +145,15 @@ async def test_a_launcher_that_never_says_anything_is_ended(world: Runtime, monk
     world.means = attrs.evolve(world.means, launcher=lambda launch_id: ("/bin/sh", "-c", script, launch_id))
     world.supervise()
     for effect in await world.refuted(3):
-        assert effect.readback == "it did not become its program; I do not know you"
+        assert effect.readback == f"it did not become its program; its last screen: firm logs {effect.session_id}"
         assert effect.pid
         assert not Process(effect.pid, effect.start_ticks).lives()
     session = world.session()
     assert session is not None
     assert (session.state, session.pid) == (SessionState.COLD, 0)
+    last = await world.means.screens.last(session)
+    assert last is not None
+    assert last.text == "I do not know you"
 
 
 async def test_a_launch_whose_answer_is_lost_is_the_process_that_it_started(

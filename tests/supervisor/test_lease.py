@@ -22,6 +22,7 @@ from client.protocol.event import WaitForEvent
 from client.protocol.operation import Node, Plane, R, Request
 from client.protocol.refusals import Code, Refusal
 from client.protocol.team_run import RenewTeamRun, TakeTeamRun
+from daemon.health import now
 from daemon.inside import Inside
 from providers import fake
 from providers.fake import Fake
@@ -30,6 +31,7 @@ from supervisor import lease as leases
 from supervisor.folders import Folders
 from supervisor.lease import TTL, Lease, Left, Lost, supervise_apart
 from supervisor.means import Means
+from supervisor.screens import Screens
 from tests.support.node import InProcessNode
 from tests.support.run import Stage, stage
 from tests.support.terminals import shell
@@ -126,6 +128,7 @@ def nothing(ready: Callable[[], Any] = trio.lowlevel.checkpoint, provider: Provi
         profiles={},
         home="/",
         folders=Folders(Path("/nowhere")),
+        screens=Screens(Path("/nowhere"), now),
     )
 
 

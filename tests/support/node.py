@@ -40,7 +40,7 @@ from client.protocol.table import BY_NAME, BY_REQUEST
 from daemon import instance
 from daemon.call import Call
 from daemon.dispatch import Dispatcher
-from daemon.health import Health
+from daemon.health import Health, now
 from daemon.leases import Leases
 from daemon.live import Live
 from daemon.relay import Relay
@@ -52,6 +52,7 @@ from store.database import QUICK, Run, Store
 from store.maintenance import Opened
 from supervisor.folders import Folders
 from supervisor.means import Means
+from supervisor.screens import Screens
 from tests.support.spoil import execute
 
 #: Who asks: a session, an agent's id, the id of the run a supervisor holds, or nobody for the operator.
@@ -277,13 +278,13 @@ async def in_process(
     with assembled(home, run=run, vfs=vfs, quick=quick) as idle:
         async with trio.open_nursery() as tasks:
             await tasks.start(idle.store.serve)
-            able = attrs.evolve(idle.live, means=_means(Fake(tasks)))
+            able = attrs.evolve(idle.live, means=_means(Fake(tasks), home))
             idle.dispatcher.live, idle.dispatcher.streams = able.answers, able.streams
             yield attrs.evolve(idle, spawn=tasks.start_soon)
             tasks.cancel_scope.cancel(reason="the test is over")
 
 
-def _means(provider: Fake) -> Means:
+def _means(provider: Fake, home: Path) -> Means:
     """With a provider that has started nothing; nobody supervises."""
 
     async def ready() -> None:
@@ -299,6 +300,7 @@ def _means(provider: Fake) -> Means:
         launcher=lambda _: ("/bin/false", ""),
         profiles={},
         folders=Folders(Path("/nowhere")),
+        screens=Screens(home / "screens", now),
         home="/",
     )
 

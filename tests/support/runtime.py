@@ -25,6 +25,7 @@ from client.protocol.session import AgentSession, Liveness, SessionState
 from client.protocol.team_run import CreateTeamRun, MemberRun, ShowTeamRun, StartTeamRun, TeamRun
 from daemon import instance, main
 from daemon.config import Config
+from daemon.health import now
 from daemon.inside import Inside
 from daemon.instance import Doors
 from daemon.launches import Launches
@@ -39,6 +40,7 @@ from supervisor import desk
 from supervisor.folders import Folders
 from supervisor.means import Means
 from supervisor.run import supervise
+from supervisor.screens import Screens
 from tests.support import scene
 from tests.support.node import InProcessNode, in_process
 from tests.support.terminals import until
@@ -215,6 +217,7 @@ async def runtime(home: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
             profiles=programs,
             home=str(home),
             folders=folders,
+            screens=Screens(home / "screens", now),
             heard=node.dispatcher.heard_at,
         )
         run, host, place = await _run(node)

@@ -38,6 +38,8 @@ def run(_: str, given: dict[str, object]) -> int:
 def _look(node: Node, name: str, *, as_json: bool) -> int:
     """This process becomes the one that shows the terminal; nothing that is typed reaches the member."""
     found = node.ask("session.terminal", session_id=node.session(name)["id"])
+    if not found["live"]:
+        raise Usage(f"{name!r} has no process any more", f"read what stood on its terminal last: firm logs {name}")
     if as_json:
         say.out(say.dumps({"argv": found["argv"]}))
         return 0

@@ -1,4 +1,4 @@
-"""One member of a run by its name: read its terminal, interrupt it, end it."""
+"""One member of a run by its name: interrupt it, end it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,7 @@ _SECONDS = 75
 def run(verb: str, given: dict[str, object]) -> int:
     as_json = bool(given.get("_json"))
     name, reason = str(given["member"]), str(given.get("reason", ""))
-    act = {"logs": _logs, "interrupt": _control, "close": _control}[verb]
-    return guarded(lambda: act(Node(), verb, name, reason, as_json=as_json), as_json=as_json)
-
-
-def _logs(node: Node, _: str, name: str, __: str, *, as_json: bool) -> int:
-    from client.cli.eyes.sheet import lines
-
-    found = node.ask("session.terminal", session_id=node.session(name)["id"])
-    say.out(say.dumps({"screen": found["screen"]}) if as_json else "\n".join(lines(found["screen"])))
-    return 0
+    return guarded(lambda: _control(Node(), verb, name, reason, as_json=as_json), as_json=as_json)
 
 
 def _control(node: Node, verb: str, name: str, reason: str, *, as_json: bool) -> int:

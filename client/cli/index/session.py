@@ -119,7 +119,7 @@ VERBS = {
     'terminal': (
         'session.terminal',
         'live',
-        "Show what stands on the terminal of a member's process, and how to look on.",
+        "Show what stands on the terminal of a member's process, and how to look on; what stood there last if it ended.",
         (
             ('session_id', '--session-id', 'str', True, None, None, False, '', 'the session'),
         ),
