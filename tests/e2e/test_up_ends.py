@@ -99,6 +99,8 @@ def test_an_up_while_its_members_are_being_ended_takes_nothing_back(field: Field
     with apart(field, run_id, lease=60, FIRM_CRASH_AT="stop-prepared:1:stop") as other:
         until_adopted(field, session["id"], other.sup_gen)
         (work,) = field.look("work.list")["items"]
+        field.wait(f"work:{work['id']}.phase=blocked")  # nothing says which program runs, and it moves no more
+        (work,) = field.look("work.list")["items"]
         field.ask("work", "cancel", work["id"], "--expected-version", str(work["version"]), "--reason", "no")
         os.waitid(os.P_PID, other.process.pid, os.WSTOPPED)
         before = field.look("team-run.show", team_run_id=run_id)["run"]
