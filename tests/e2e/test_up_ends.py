@@ -89,7 +89,7 @@ def test_nobody_has_to_follow_it(me: Person) -> None:
 
 def test_an_up_while_its_members_are_being_ended_takes_nothing_back(field: Field) -> None:
     """Whoever ends them stands still in the middle of that."""
-    work = '[[work]]\nkey = "w"\ntitle = "wait"\ncriteria = ["x"]\nassign = "kiwi"\n'
+    work = '[[work]]\nkey = "w"\ntitle = "wait"\ncriteria = ["x"]\nassign = "kiwi"\ncontext = "#!/bin/sh"\n'
     file = field.team("kiwi", works=work)
     file.write_text(file.read_text().replace('host = "me"\n', 'host = "me"\nwhen_done = "end"\n'))
     field.start()
@@ -99,7 +99,7 @@ def test_an_up_while_its_members_are_being_ended_takes_nothing_back(field: Field
     with apart(field, run_id, lease=60, FIRM_CRASH_AT="stop-prepared:1:stop") as other:
         until_adopted(field, session["id"], other.sup_gen)
         (work,) = field.look("work.list")["items"]
-        field.wait(f"work:{work['id']}.phase=blocked")  # nothing says which program runs, and it moves no more
+        field.wait(f"work:{work['id']}.phase=review")  # its member has done with it, and it moves no more
         (work,) = field.look("work.list")["items"]
         field.ask("work", "cancel", work["id"], "--expected-version", str(work["version"]), "--reason", "no")
         os.waitid(os.P_PID, other.process.pid, os.WSTOPPED)
