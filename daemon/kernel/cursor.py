@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 
 from client.protocol.ids import StoreId
@@ -14,9 +12,8 @@ _LAST = 2**63 - 1  # a database numbers no row higher
 
 
 def write(position: int, store_id: StoreId, *query: object) -> str:
-    """A cursor that continues ``query`` behind ``position``."""
-    raw = _mark(store_id, query) + position.to_bytes(8, "big")
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    """A cursor that continues ``query`` behind ``position``; hexadecimal, so a command line takes it for no option."""
+    return (_mark(store_id, query) + position.to_bytes(8, "big")).hex()
 
 
 def read(cursor: str, store_id: StoreId, *query: object) -> int | Refusal:
@@ -24,8 +21,8 @@ def read(cursor: str, store_id: StoreId, *query: object) -> int | Refusal:
     if not cursor:
         return 0
     try:
-        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-    except (binascii.Error, ValueError):
+        raw = bytes.fromhex(cursor)
+    except ValueError:
         raw = b""
     position = int.from_bytes(raw[_MARK:], "big")
     if len(raw) != _MARK + 8 or raw[:_MARK] != _mark(store_id, query) or position > _LAST:

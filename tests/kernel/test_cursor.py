@@ -31,6 +31,11 @@ def test_a_cursor_gives_back_its_position(position: int, query: tuple[object, ..
     assert len(written) <= 500
 
 
+@given(positions, st.text(max_size=20))
+def test_no_cursor_looks_like_an_option_to_a_command_line(position: int, store: str) -> None:
+    assert cursor.write(position, StoreId(store), "any").isalnum()
+
+
 @given(positions, queries, queries)
 def test_a_cursor_fits_no_other_query_and_no_other_store(
     position: int, query: tuple[object, ...], other: tuple[object, ...]
