@@ -8,6 +8,10 @@ import subprocess
 
 #: What `firm node install` writes; the first is the one to enable, both are started and stopped together.
 UNITS = ("firm.socket", "firm.service")
+#: Seconds in which a user manager answers a question, and in which it starts or stops the units: more than the
+#: TimeoutStartSec, TimeoutStopSec and TimeoutAbortSec of firm.service.
+_ANSWERS = 10
+CHANGES = 150
 
 
 def folder() -> str:
@@ -44,10 +48,10 @@ def reachable() -> bool:
     return systemctl("show", "--property=Version").returncode == 0
 
 
-def systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["systemctl", "--user", *arguments],  # noqa: S607 — found like every tool
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def systemctl(*arguments: str, within: float = _ANSWERS) -> subprocess.CompletedProcess[str]:
+    """A user manager that hangs is one that refuses: 124, as ``timeout`` says it, and why on standard error."""
+    command = ["systemctl", "--user", *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=within)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 124, "", f"the user manager did not answer within {within:.0f} s")

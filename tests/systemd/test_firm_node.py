@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,6 +101,57 @@ def test_stop_without_a_running_daemon_closes_the_socket_too(person: Person) -> 
     person.manager.systemctl("start", "firm.socket")
     person.firm("node", "stop")
     assert person.states() == ["inactive", "inactive"]
+
+
+def test_stop_beside_a_user_manager_that_hangs_ends_the_daemon_and_names_it(person: Person) -> None:
+    person.firm("node", "install")
+    person.firm("node", "start")
+    pid = person.status()["pid"]
+    with watched(pid) as handle:
+        os.kill(person.manager.process.pid, signal.SIGSTOP)
+        try:
+            stopped = json.loads(person.firm("node", "stop", "--json"))
+            assert ended(handle, within=0)
+        finally:
+            os.kill(person.manager.process.pid, signal.SIGCONT)
+    assert stopped == {"stopped": True, "pid": pid}
+
+
+def test_a_stop_that_systemd_refuses_is_no_stop(person: Person) -> None:
+    person.firm("node", "install")
+    person.firm("node", "start")
+    with unstoppable(person, *UNITS):
+        done = person.tries("node", "stop")
+        assert done.returncode != 0
+        assert "NODE_DAEMON_DRAINING" in done.stderr
+        assert "refused" in done.stderr
+        assert person.states() == ["active", "active"]
+
+
+def test_units_that_systemd_does_not_let_go_of_are_not_removed(person: Person) -> None:
+    person.firm("node", "install")
+    person.manager.systemctl("start", "firm.socket")
+    with unstoppable(person, "firm.socket"):
+        done = person.tries("node", "uninstall")
+        assert done.returncode != 0
+        assert "UNITS_UNCHANGED" in done.stderr
+        assert "refused" in done.stderr
+        assert all((person.manager.unit_folder / unit).exists() for unit in UNITS)
+
+
+@contextmanager
+def unstoppable(person: Person, *units: str) -> Generator[None]:
+    folders = [person.manager.unit_folder / f"{unit}.d" for unit in units]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "held.conf").write_text("[Unit]\nRefuseManualStop=yes\n")
+    person.manager.systemctl("daemon-reload")
+    try:
+        yield
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder)
+        person.manager.systemctl("daemon-reload")
 
 
 def test_start_after_stop_serves_again(person: Person) -> None:

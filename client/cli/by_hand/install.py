@@ -49,11 +49,8 @@ def _install(*, as_json: bool) -> int:
             file.write(text)
         os.replace(path + ".new", path)
     for command in (("daemon-reload",), ("enable", "firm.socket")):
-        done = service.systemctl(*command)
-        if done.returncode:
-            return _refuse(
-                f"systemctl {' '.join(command)}: {done.stderr.strip()}", "mend that and install again", as_json=as_json
-            )
+        if why := _fails(*command):
+            return _refuse(why, "mend that and install again", as_json=as_json)
     text = (
         f"Installed {' and '.join(UNITS)} in {service.folder()}.\n"
         "They outlive the login where lingering is on: loginctl enable-linger\n"
@@ -75,15 +72,23 @@ def _uninstall(*, as_json: bool) -> int:
         return _refuse(*other, as_json=as_json)
     if service.systemctl("is-active", "firm.service").returncode == 0:
         return _refuse("the daemon runs under the units", "firm node stop, then uninstall", as_json=as_json)
-    service.systemctl("disable", "--now", "firm.socket")
+    if why := _fails("disable", "--now", "firm.socket"):
+        return _refuse(why, "mend that and uninstall again", as_json=as_json)
     for unit in UNITS:
         path = os.path.join(service.folder(), unit)
         if os.path.exists(path):
             os.remove(path)
-    service.systemctl("daemon-reload")
+    if why := _fails("daemon-reload"):
+        return _refuse(f"they are removed, and {why}", "systemctl --user daemon-reload", as_json=as_json)
     text = "Removed the units. Nothing in FIRM_HOME was touched."
     say.out(say.dumps({"installed": False, "folder": service.folder(), "units": UNITS}) if as_json else text)
     return 0
+
+
+def _fails(*command: str) -> str:
+    """What systemctl says of a command that fails."""
+    done = service.systemctl(*command, within=service.CHANGES)
+    return f"systemctl {' '.join(command)}: {done.stderr.strip()}" if done.returncode else ""
 
 
 def _of_another(home: str) -> tuple[str, str] | None:

@@ -15,16 +15,19 @@ FIELDS: tuple[Field, ...] = (JSON,)
 #: More than a drain may take. One that holds the lock and has closed its doors is in the middle of it.
 _SECONDS = 75
 _CLOSED_SECONDS = 20
+_READ_WHY = "read why, then ask again: firm node logs"
 
 
 def run(_: str, given: dict[str, object]) -> int:
     as_json = bool(given.get("_json"))
     home = paths.home()
     if service.installed(home):
-        # The kernel names the process that listened first, systemd, as the peer of its sockets: ask systemd who serves.
-        pid = int(service.systemctl("show", "--value", "--property=MainPID", "firm.service").stdout or 0)
-        service.systemctl("stop", *service.UNITS)  # returns when the process is gone
-        if pid:
+        pid = holder(home)
+        done = service.systemctl("stop", *service.UNITS, within=service.CHANGES)  # returns when the process is gone
+        if done.returncode:
+            meaning = f"systemd did not stop {' and '.join(service.UNITS)}: {' '.join(done.stderr.split())}"
+            return say.declined("NODE_DAEMON_DRAINING", "", meaning, _READ_WHY, as_json=as_json)
+        if pid and pid != holder(home):
             return _stopped(pid, as_json=as_json)
     return _stop(home, as_json=as_json)
 
@@ -34,7 +37,8 @@ def _stop(home: str, *, as_json: bool) -> int:
         conversation = door.Conversation(DIGEST, home=home)
     except door.Unavailable:
         return _unanswered(holder(home), as_json=as_json)
-    pid = conversation.peer_pid()
+    # The kernel names whoever listened first as the peer, and that is systemd where it opened the socket.
+    pid = holder(home) or conversation.peer_pid()
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -68,5 +72,4 @@ def _stopped(pid: int, *, as_json: bool) -> int:
 
 
 def _still_there(pid: int, how: str, *, as_json: bool) -> int:
-    meaning, lifted_by = f"The daemon, pid {pid}, {how}.", "read why, then ask again: firm node logs"
-    return say.declined("NODE_DAEMON_DRAINING", "", meaning, lifted_by, as_json=as_json)
+    return say.declined("NODE_DAEMON_DRAINING", "", f"The daemon, pid {pid}, {how}.", _READ_WHY, as_json=as_json)
