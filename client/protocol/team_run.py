@@ -42,10 +42,10 @@ class TeamRunState(enum.StrEnum):
 
 @attrs.frozen(kw_only=True)
 class TeamRun:
-    """``recovery`` is a condition beside the state: why the run needs somebody, empty when it does not. A run that is
-    ``completing`` was told to: its supervisor does it, once every Work is closed and its sessions have ended. At most
-    ``cycles`` of its members are in a cycle at once; the others wait for one of them to end. What was said in a run
-    that was ``purged_at`` some moment is not in the database any more.
+    """A run that is ``completing`` was told to: its supervisor does it, once every Work is closed and its sessions have
+    ended. At most ``cycles`` of its members are in a cycle at once; the others wait for one of them to end. What was
+    said in a run that was ``purged_at`` some moment is not in the database any more. Why it needs somebody is no fact
+    of its own: ``attention.list`` says it, with what lifts it.
     """
 
     id: TeamRunId
@@ -53,7 +53,6 @@ class TeamRun:
     team_id: TeamId
     objective: str
     state: TeamRunState
-    recovery: str
     sup_gen: SupGen
     created_by: str
     created_at: UnixMs

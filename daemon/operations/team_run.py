@@ -78,7 +78,6 @@ def create(tx: Tx, call: Call, ask: CreateTeamRun) -> TeamRun | Refusal:
         team_id=team.id,
         objective=ask.objective,
         state=TeamRunState.PLANNED,
-        recovery="",
         sup_gen=SupGen(runs.floor(tx)),
         created_by=call.actor,
         created_at=call.now,

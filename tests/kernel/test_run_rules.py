@@ -34,7 +34,6 @@ RUN = TeamRun(
     team_id=TeamId("crew"),
     objective="",
     state=TeamRunState.RUNNING,
-    recovery="",
     sup_gen=SupGen(3),
     created_by="operator",
     created_at=NOW,

@@ -203,7 +203,6 @@ def test_a_summary_has_at_most_500_characters_and_is_no_json(names: list[str], n
         team_id=TeamId("team"),
         objective="",
         state=TeamRunState.CANCELLED,
-        recovery="",
         sup_gen=SupGen(gen),
         created_by="operator",
         created_at=UnixMs(1),

@@ -70,7 +70,6 @@ async def test_team_run_create_ok(node: InProcessNode) -> None:
         team_id=crew.team.id,
         objective="ship it",
         state=TeamRunState.PLANNED,
-        recovery="",
         sup_gen=made.sup_gen,
         created_by="operator",
         created_at=made.created_at,

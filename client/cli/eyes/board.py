@@ -32,7 +32,6 @@ def lay(board: dict[str, Any]) -> str:
     objective = f". {clean(run['objective'])}" if run["objective"] else ""
     lines = [cut(title + objective, terminal() or 200)]
     lines += [f"Works: {', '.join(said) or 'none'}", *completes(board)]
-    lines += section("Recovery", block(run["recovery"]))
     lines += section("Attention", _attention(board["attention"]))
     for phase in _PHASES:
         works = [work for work in board["works"] if work["phase"] == phase]
