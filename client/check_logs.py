@@ -6,9 +6,10 @@ Each node keeps its own in a folder of its own: it alone knows which of them a r
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
+
+from client import paths
 
 #: Bytes of the end of a log that are shown.
 _SHOWN = 2000
@@ -16,10 +17,8 @@ _SUFFIX = ".log"
 
 
 def folder(environment: Mapping[str, str]) -> Path:
-    """Where this user's are, of all nodes: outside every checkout, and outside FIRM_HOME, which is the daemon's."""
-    data = environment.get("XDG_DATA_HOME", "")
-    base = Path(data) if os.path.isabs(data) else Path.home() / ".local" / "share"  # noqa: PTH117 — said of a text
-    return base / "firm" / "logs" / "checks"
+    """Where this user's are, of all nodes."""
+    return Path(paths.data(environment.get("XDG_DATA_HOME", "")), "logs", "checks")
 
 
 def keep(written: Path, own: Path) -> str:

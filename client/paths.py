@@ -8,6 +8,8 @@ import os
 
 #: The longest path a Unix socket can have on Linux, less some room for a temporary name beside it.
 SOCKET_PATH = 100
+#: In the environment of every member, and of nobody else: the mark of a session.
+MARK = "FIRM_MEMBER_RUN_ID"
 
 
 class NoDaemon(Exception):
@@ -38,6 +40,15 @@ def home() -> str:
     if not os.path.isabs(state):  # one that is relative is to be ignored, says its specification
         state = os.path.join(os.path.expanduser("~"), ".local", "state")
     return os.path.join(state, "firm")
+
+
+def data(base: str) -> str:
+    """Where what is kept of all nodes lives: outside every checkout, and outside FIRM_HOME, which is one daemon's.
+    ``base`` is XDG_DATA_HOME as the environment in question has it.
+    """
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".local", "share")
+    return os.path.join(base, "firm")
 
 
 def told() -> str:

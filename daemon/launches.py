@@ -23,7 +23,7 @@ from client.protocol.refusals import Code, Refusal
 from daemon.call import Call
 from daemon.operations import launch
 from daemon.operations.launch import Told
-from daemon.peer import Process
+from daemon.peer import PeerProcess
 from daemon.relay import Relay
 from providers.process import has_execd, start_ticks_of
 from store.database import Store
@@ -51,7 +51,7 @@ class Launches:
 
     async def converse(
         self,
-        process: Process,
+        process: PeerProcess,
         launch_id: str,
         put: Callable[[bytes], None],
         heard: trio.MemoryReceiveChannel[dict[Any, Any]],
@@ -74,7 +74,7 @@ class Launches:
             self.crash(Boundary.LAUNCH_PROVEN)
             await self._settle(told.effect, Certainty.APPLIED, f"pid={told.effect.pid} runs {told.argv[0]}")
 
-    async def _admit(self, process: Process, effect_id: EffectId) -> Told | Refusal:
+    async def _admit(self, process: PeerProcess, effect_id: EffectId) -> Told | Refusal:
         effect = await self._started(effect_id)
         if effect is None:
             return _denied("no launch of this id is under way")

@@ -42,7 +42,7 @@ from daemon.leases import Leases
 from daemon.live import Live
 from daemon.loops import Loops
 from daemon.notify import Notifier
-from daemon.peer import Known, Peer, Process, resolve
+from daemon.peer import Known, Peer, PeerProcess, resolve
 from daemon.processes import below_which, command, environment, means, terminals
 from daemon.relay import Relay
 from daemon.sessions import by_token, of_process, proven, tokens
@@ -211,7 +211,7 @@ def _server(
         terminals=functools.partial(below_which, live.doors.member.path),
     )
 
-    def admit(process: Process, hello: Hello, door: Door) -> Peer | Refusal:
+    def admit(process: PeerProcess, hello: Hello, door: Door) -> Peer | Refusal:
         return resolve(process, hello, known, member_door=door.member)
 
     def welcome(peer: Peer) -> bytes:

@@ -20,16 +20,16 @@ from typing import Any
 import attrs
 import trio
 
+from client import paths
 from client.protocol import codec
 from client.protocol.hello import PROTOCOL, Hello, same
 from client.protocol.ids import AgentMemberId, SessionGen, SessionId, TeamRunId
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
-from providers.process import Process as Seen
-from providers.process import environment_of, stat
+from providers.process import Process, environment_of, stat
 
 _SO_PEERPIDFD = 77  # Linux 6.5; not yet in the socket module
-_SESSION_MARKS = (b"FIRM_MEMBER_RUN_ID=", b"FIRM_SESSION=")
+_MARK = f"{paths.MARK}=".encode()
 _DEPTH = 64
 
 BOUNDARY = (
@@ -39,7 +39,7 @@ BOUNDARY = (
 
 
 @attrs.frozen
-class Process:
+class PeerProcess:
     """A process the kernel named. ``fd`` is its pidfd; until that says ``ended`` the pid means no other process."""
 
     pid: int
@@ -70,7 +70,7 @@ class Peer:
     team_run_id: TeamRunId | None = None  # on the supervisor's plane
 
 
-def process_of(sock: socket.socket | trio.socket.SocketType) -> Process | None:
+def process_of(sock: socket.socket | trio.socket.SocketType) -> PeerProcess | None:
     """The process at the other end, or None when it is gone already."""
     pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     try:
@@ -82,7 +82,7 @@ def process_of(sock: socket.socket | trio.socket.SocketType) -> Process | None:
             fd = os.pidfd_open(pid)
         except OSError:
             return None
-    return Process(pid, uid, fd)
+    return PeerProcess(pid, uid, fd)
 
 
 def read_hello(message: dict[Any, Any]) -> Hello | Refusal:
@@ -108,10 +108,10 @@ class Known:
     proven: Callable[[], Mapping[tuple[int, int], SessionId]]  # by pid and start ticks of this boot
     of_process: Callable[[SessionId], Peer | Refusal]
     by_token: Callable[[str], Peer | Refusal | None]
-    terminals: Callable[[], Seen | None]  # the server of our terminals, as it recorded itself
+    terminals: Callable[[], Process | None]  # the server of our terminals, as it recorded itself
 
 
-def resolve(process: Process, hello: Hello, known: Known, *, member_door: bool) -> Peer | Refusal:
+def resolve(process: PeerProcess, hello: Hello, known: Known, *, member_door: bool) -> Peer | Refusal:
     """The plane this peer holds from now on, or why it holds none.
 
     A peer with a session's proven process among its ancestors, or that is one, is that session, whatever it shows.
@@ -156,7 +156,7 @@ def ancestors(pid: int) -> list[tuple[int, int]]:
     return found
 
 
-def session_sign(pid: int, daemon: int, terminals: Seen | None = None) -> str:
+def session_sign(pid: int, daemon: int, terminals: Process | None = None) -> str:
     """What says that ``pid`` belongs to a session or to the daemon, or an empty string. What a member started and what
     has lost its parents hangs below the server of the ``terminals``, whatever stands in its environment.
     """
@@ -179,7 +179,7 @@ def session_sign(pid: int, daemon: int, terminals: Seen | None = None) -> str:
 
 def _marked(pid: int) -> bool:
     """An environment we may not read belongs to another user or a privileged program, so to no session of ours."""
-    return any(entry.startswith(_SESSION_MARKS) for entry in environment_of(pid))
+    return any(entry.startswith(_MARK) for entry in environment_of(pid))
 
 
 def _denied(lifted_by: str) -> Refusal:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 
-from client import check_logs
+from client import check_logs, paths
 from client.protocol.agent import WorkspacePolicy
 from client.protocol.board import Seat
 from client.protocol.boundary import Crash
@@ -87,22 +87,24 @@ def means(
     """
     for wrong in profiles.add(_profiles(own)):
         log.warning("a profile cannot be used: %s", wrong)
+    data = paths.data(own.get("XDG_DATA_HOME", ""))
     tmux, workspaces = Tmux(folder, scope=scope(own), crash=crash), Workspaces()
+    worktrees = Path(data, "worktrees")
     words = (sys.executable, "-I", "-S")
     source, compiled = Path(launcher.__file__).resolve(), Path(cache_from_source(launcher.__file__)).resolve()
     return Means(
         provider=tmux,
         ready=tmux.open,
-        folder=functools.partial(_folder, workspaces, _worktrees(own)),
+        folder=functools.partial(_folder, workspaces, worktrees),
         launcher=lambda launch_id: (*words, str(quickest(source, compiled)), str(socket), launch_id),
         profiles=profiles.PROFILES,
         home=own.get("HOME") or str(Path.home()),
-        folders=Folders(_data(own) / "sessions" / _own(folder)),
-        screens=Screens(_data(own) / "screens" / _own(folder), now, secrets),
+        folders=Folders(Path(data, "sessions", _own(folder))),
+        screens=Screens(Path(data, "screens", _own(folder)), now, secrets),
         crash=crash,
-        worktrees=Worktrees(workspaces, _worktrees(own), crash),
+        worktrees=Worktrees(workspaces, worktrees, crash),
         checks=Checks(
-            _data(own) / "checks" / _own(checks or folder),
+            Path(data, "checks", _own(checks or folder)),
             check_logs.folder(own) / _own(checks or folder),
             {"PATH": os.defpath, **own},
         ),
@@ -128,20 +130,9 @@ def quickest(source: Path, compiled: Path) -> Path:
     return compiled if head == MAGIC_NUMBER + bytes(4) + of else source
 
 
-def _worktrees(own: Mapping[str, str]) -> Path:
-    return _data(own) / "worktrees"
-
-
 def _own(folder: Path) -> str:
     """What tells the checkouts and logs of this process apart, which throws away what is left in there."""
     return hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
-
-
-def _data(own: Mapping[str, str]) -> Path:
-    """Outside every checkout, and outside FIRM_HOME, which is the daemon's."""
-    named = own.get("XDG_DATA_HOME", "")
-    base = Path(named) if Path(named).is_absolute() else Path.home() / ".local" / "share"
-    return base / "firm"
 
 
 async def _folder(workspaces: Workspaces, base: Path, seat: Seat) -> Path | Refusal:

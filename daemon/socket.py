@@ -26,7 +26,7 @@ from daemon.dispatch import Dispatcher, Task
 from daemon.instance import Door
 from daemon.intake import CHUNK, Intake
 from daemon.outbox import Outbox
-from daemon.peer import Peer, Process, process_of, read_hello
+from daemon.peer import Peer, PeerProcess, process_of, read_hello
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ _ENVELOPE = {"id", "op", "body", "key"}
 
 #: Serves one launcher: its process, the launch it names, how to answer, and what else it says.
 Launching = Callable[
-    [Process, str, Callable[[bytes], None], trio.MemoryReceiveChannel[dict[Any, Any]]], Awaitable[None]
+    [PeerProcess, str, Callable[[bytes], None], trio.MemoryReceiveChannel[dict[Any, Any]]], Awaitable[None]
 ]
 
 
@@ -60,7 +60,7 @@ class Server:
     """What every connection shares. ``welcome`` packs the answer to a good hello."""
 
     dispatcher: Dispatcher
-    admit: Callable[[Process, Hello, Door], Peer | Refusal]
+    admit: Callable[[PeerProcess, Hello, Door], Peer | Refusal]
     welcome: Callable[[Peer], bytes]
     call: Callable[[Peer], Call]
     stopping: trio.Event
@@ -120,7 +120,7 @@ class _Connection:
         server: Server,
         stream: trio.SocketStream,
         nursery: trio.Nursery,
-        process: Process,
+        process: PeerProcess,
         door: Door,
         outbox: Outbox,
     ) -> None:

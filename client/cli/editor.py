@@ -11,19 +11,18 @@ import subprocess
 import sys
 import tempfile
 
+from client import paths
 from client.cli.arguments import LIMIT, Usage
 
 _CUT = "# ---- what stands below this line is left out ----"
-#: Marks of a session: its member is no person, and nobody would ever close the editor.
-_SESSION = ("FIRM_MEMBER_RUN_ID", "FIRM_SESSION")
 #: Files with what was written for this command.
 _kept: list[str] = []
 
 
 def program() -> str:
     """What opens, as a shell command; empty where nobody could use it."""
-    if any(name in os.environ for name in _SESSION) or os.environ.get("TERM", "dumb") == "dumb":
-        return ""
+    if paths.MARK in os.environ or os.environ.get("TERM", "dumb") == "dumb":
+        return ""  # a member is no person, and nobody would ever close the editor
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         return ""
     return os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""

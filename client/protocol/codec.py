@@ -96,9 +96,8 @@ def from_plain(plain: object, cls: type[T]) -> T | Refusal:
     if isinstance(record, Refusal):
         return record
     for shape in bounded(cls):
-        if why := outside(shape, getattr(record, shape.name)):
-            code = Code.LIMIT_EXCEEDED if why.startswith("at most") else Code.MALFORMED
-            return Refusal(code=code, about=shape.name, lifted_by=f"give {shape.name} {why}")
+        if refusal := outside(shape, getattr(record, shape.name)):
+            return refusal
     return record
 
 

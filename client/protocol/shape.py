@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from client.protocol import ids
+from client.protocol.refusals import Code, Refusal
 
 #: Types whose values the command line completes or resolves before they are sent.
 _PATHS = {ids.Folder: "folder", ids.FilePath: "file"}
@@ -123,30 +124,34 @@ def bounded(cls: type) -> tuple[Shape, ...]:
     return _bounded(cls)
 
 
-def outside(shape: Shape, value: Any) -> str:
-    """Why ``value`` is outside the bounds of ``shape``, or an empty string."""
+def outside(shape: Shape, value: Any) -> Refusal | None:
+    """The refusal of a ``value`` that is outside the bounds of ``shape``."""
     if value is None:
-        return ""
+        return None
     bounds = shape.bounds
     text = isinstance(value, str)
     size: float = len(value) if text or shape.many else value
     if bounds.most is not None and size > bounds.most:
-        return f"at most {bounds.most}{_unit(shape, text=text)}"
+        return _refused(shape, f"at most {bounds.most}{_unit(shape, text=text)}", Code.LIMIT_EXCEEDED)
     if bounds.least is not None and size < bounds.least:
-        return f"at least {bounds.least}{_unit(shape, text=text)}"
+        return _refused(shape, f"at least {bounds.least}{_unit(shape, text=text)}")
     if shape.many:
-        return _item_outside(bounds, [item for item in value if isinstance(item, str)])
-    return _NO_LINE if text and bounds.line and not one_line(value) else ""
+        return _item_outside(shape, [item for item in value if isinstance(item, str)])
+    return _refused(shape, _NO_LINE) if text and bounds.line and not one_line(value) else None
 
 
 _NO_LINE = "one line without control characters"
+
+
+def _refused(shape: Shape, wanted: str, code: Code = Code.MALFORMED) -> Refusal:
+    return Refusal(code=code, about=shape.name, lifted_by=f"give {shape.name} {wanted}")
 
 
 def _unit(shape: Shape, *, text: bool) -> str:
     return " items" if shape.many else " characters" if text else ""
 
 
-def _item_outside(bounds: Bounds, texts: list[str]) -> str:
-    if any(len(text) > bounds.item for text in texts):
-        return f"at most {bounds.item} characters an item"
-    return "" if all(map(one_line, texts)) else _NO_LINE
+def _item_outside(shape: Shape, texts: list[str]) -> Refusal | None:
+    if any(len(text) > shape.bounds.item for text in texts):
+        return _refused(shape, f"at most {shape.bounds.item} characters an item", Code.LIMIT_EXCEEDED)
+    return None if all(map(one_line, texts)) else _refused(shape, _NO_LINE)

@@ -52,12 +52,10 @@ def _socket() -> str:
 
 
 def _logs(environment: Mapping[str, str]) -> Path:
-    """Outside the workspace, where they would be committed, and outside FIRM_HOME, which is the daemon's."""
+    """Outside the workspace, where they would be committed."""
     if os.path.isabs(named := environment.get("FIRM_LOGS", "")):  # noqa: PTH117 — said of a text
         return Path(named)
-    data = environment.get("XDG_DATA_HOME", "")
-    base = Path(data) if os.path.isabs(data) else Path.home() / ".local" / "share"  # noqa: PTH117
-    return base / "firm" / "logs"
+    return Path(paths.data(environment.get("XDG_DATA_HOME", "")), "logs")
 
 
 def of_program(environment: Mapping[str, str], work: Work, fence: int) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import attrs
 
+from client import paths
 from client.protocol.agent import AgentMember
 from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEffect
 from client.protocol.ids import EffectId, SessionId
@@ -76,7 +77,7 @@ def _envelope(
     """Names are hints; the capability and the process decide."""
     return {
         "FIRM_TEAM_RUN_ID": session.team_run_id,
-        "FIRM_MEMBER_RUN_ID": session.member_run_id,
+        paths.MARK: session.member_run_id,
         "FIRM_MEMBER_NAME": agent.name,
         "FIRM_SPACE": call.store_id,
         "FIRM_PROJECT": project.root,

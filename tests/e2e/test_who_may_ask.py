@@ -67,7 +67,7 @@ def refused(said: list[Message]) -> Message:
 
 
 def test_a_process_of_the_same_user_with_the_key_is_the_operator(shared: Daemon) -> None:
-    welcome, answer = heard(shared, env={"FIRM_SESSIONS": "3", "FIRM_HOME": "x", "NOT_FIRM_SESSION": "1"})
+    welcome, answer = heard(shared, env={"FIRM_MEMBER_RUN_IDS": "3", "FIRM_HOME": "x", "NOT_FIRM_MEMBER_RUN_ID": "1"})
     assert welcome["hello"]["plane"] == "operator"
     assert "answer" in answer
 
@@ -81,15 +81,14 @@ def test_another_user_hears_not_a_word(daemon: Daemon) -> None:
     assert len(heard(daemon)) == 2
 
 
-@pytest.mark.parametrize("mark", ["FIRM_SESSION", "FIRM_MEMBER_RUN_ID"])
-def test_a_process_with_the_mark_of_a_session_is_not_the_operator(shared: Daemon, mark: str) -> None:
-    refusal = refused(heard(shared, env={mark: "x"}))
+def test_a_process_with_the_mark_of_a_session_is_not_the_operator(shared: Daemon) -> None:
+    refusal = refused(heard(shared, env={"FIRM_MEMBER_RUN_ID": "x"}))
     assert refusal["code"] == Code.NOT_AUTHORIZED
     assert "mark of a session" in refusal["lifted_by"]
 
 
-@pytest.mark.parametrize("mark", ["FIRM_SESSION", "FIRM_MEMBER_RUN_ID"])
-def test_nor_is_one_below_it_that_took_the_mark_off(shared: Daemon, mark: str) -> None:
+def test_nor_is_one_below_it_that_took_the_mark_off(shared: Daemon) -> None:
+    mark = "FIRM_MEMBER_RUN_ID"
     below = ["env", f"{mark}=x", "sh", "-c", f'env -u {mark} "$@"; exit $?', "sh"]
     refusal = refused(heard(shared, around=below))
     assert refusal["code"] == Code.NOT_AUTHORIZED

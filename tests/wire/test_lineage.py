@@ -16,9 +16,8 @@ from client.protocol.hello import PROTOCOL, Hello
 from client.protocol.operation import Plane
 from client.protocol.refusals import Code, Refusal
 from daemon import peer
-from daemon.peer import Known, Peer, Process, ancestors, resolve, session_sign
-from providers.process import Process as Seen
-from providers.process import Stat, stat
+from daemon.peer import Known, Peer, PeerProcess, ancestors, resolve, session_sign
+from providers.process import Process, Stat, stat
 
 KEY = "5a" * 32
 #: Prints a line once it stands, and lives until its stdin ends.
@@ -65,10 +64,10 @@ def test_the_daemon_and_everything_below_it_is_recognised() -> None:
 
 
 def test_a_mark_is_found_on_every_floor() -> None:
-    marked = {"FIRM_SESSION": "x"}
+    marked = {"FIRM_MEMBER_RUN_ID": "x"}
     with standing(env=marked) as (pid, _):
         assert f"process {pid} carries" in session_sign(pid, NO_DAEMON)
-    with standing(*below("FIRM_SESSION"), *below(), env=marked) as (pid, process):
+    with standing(*below("FIRM_MEMBER_RUN_ID"), *below(), env=marked) as (pid, process):
         assert f"process {process.pid} carries" in session_sign(pid, NO_DAEMON)
 
 
@@ -76,13 +75,13 @@ def test_what_hangs_below_the_terminals_is_known_without_a_mark() -> None:
     with standing(*below()) as (pid, process):
         found = stat(process.pid)
         assert found is not None
-        assert f"process {pid} hangs below" in session_sign(pid, NO_DAEMON, Seen(process.pid, found.start_ticks))
-        assert session_sign(pid, NO_DAEMON, Seen(process.pid, found.start_ticks + 1)) == "", "another of that number"
+        assert f"process {pid} hangs below" in session_sign(pid, NO_DAEMON, Process(process.pid, found.start_ticks))
+        assert session_sign(pid, NO_DAEMON, Process(process.pid, found.start_ticks + 1)) == "", "another of that number"
 
 
 def test_a_process_may_call_itself_anything() -> None:
     rename = "open('/proc/self/comm', 'w').write(') R 1 1 (')"
-    with standing(*below("FIRM_SESSION"), before=rename, env={"FIRM_SESSION": "x"}) as (pid, process):
+    with standing(*below("FIRM_MEMBER_RUN_ID"), before=rename, env={"FIRM_MEMBER_RUN_ID": "x"}) as (pid, process):
         assert f"process {process.pid} carries" in session_sign(pid, NO_DAEMON)
 
 
@@ -122,13 +121,13 @@ NO_SESSIONS = Known(
 )
 
 
-def operator(process: Process) -> Peer | Refusal:
+def operator(process: PeerProcess) -> Peer | Refusal:
     return resolve(process, Hello(protocol=PROTOCOL, key=KEY), NO_SESSIONS, member_door=False)
 
 
 @contextmanager
-def known(pid: int, fd_of: int | None = None) -> Generator[Process]:
-    process = Process(pid, os.geteuid(), os.pidfd_open(pid if fd_of is None else fd_of))
+def known(pid: int, fd_of: int | None = None) -> Generator[PeerProcess]:
+    process = PeerProcess(pid, os.geteuid(), os.pidfd_open(pid if fd_of is None else fd_of))
     try:
         yield process
     finally:

@@ -30,7 +30,7 @@ _SAID = 4000
 
 def run(_: str, given: dict[str, object]) -> int:
     as_json = bool(given.get("_json"))
-    if any(name in os.environ for name in ("FIRM_MEMBER_RUN_ID", "FIRM_SESSION")):
+    if paths.MARK in os.environ:
         # Such a daemon would hang below the session, and end with it.
         meaning, lifted_by = "A session does not start the daemon.", "ask the person at this machine: firm node start"
         return say.declined("NOT_AUTHORIZED", "node start", meaning, lifted_by, as_json=as_json)
@@ -87,7 +87,7 @@ def _say(status: dict[str, object], what: str, *, as_json: bool) -> int:
 
 def _by_service(*, as_json: bool) -> int:
     service.systemctl("reset-failed", *service.UNITS)  # a person asks: earlier failures do not count
-    done = service.systemctl("start", *service.UNITS)
+    done = service.systemctl("start", *service.UNITS, within=service.CHANGES)
     if not done.returncode:
         return 0
     meaning = f"systemd did not start the daemon: {' '.join(done.stderr.split())}"
