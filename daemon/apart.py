@@ -19,7 +19,7 @@ from client.protocol.refusals import ROWS, Refusal
 from daemon import instance, logs
 from daemon.config import Config, from_environment
 from daemon.main import crash_at, stops
-from daemon.processes import means, terminals
+from daemon.processes import means, read_profiles, terminals
 from supervisor.lease import TTL, Left, Lost, supervise_apart
 
 log = logging.getLogger(__name__)
@@ -81,6 +81,7 @@ async def _under_one(leaving: trio.Event, config: Config, run_id: TeamRunId, ttl
     said, key = paths.node_file(home), paths.operator_key(home)
     door = Path(str(said["member_socket"]))
     folder = terminals(door)
+    read_profiles(config.environment)
     tools = means(
         folder,
         config.environment,

@@ -16,18 +16,19 @@ def now() -> UnixMs:
 
 
 class Health:
-    """Troubles by code. The first occurrence of one keeps its time until it is over."""
+    """Troubles by code and what they are about. The first occurrence of one keeps its time until it is over."""
 
     def __init__(self) -> None:
-        self._troubles: dict[str, Trouble] = {}
+        self._troubles: dict[tuple[str, str], Trouble] = {}
 
-    def meet(self, code: str, what: str, lifted_by: str) -> None:
+    def meet(self, code: str, what: str, lifted_by: str, *, about: str = "") -> None:
         """Later words replace earlier ones."""
-        since = self._troubles[code].since if code in self._troubles else now()
-        self._troubles[code] = Trouble(code=code, what=what, since=since, lifted_by=lifted_by)
+        met = self._troubles.get((code, about))
+        since = met.since if met is not None else now()
+        self._troubles[code, about] = Trouble(code=code, what=what, since=since, lifted_by=lifted_by)
 
-    def over(self, code: str) -> None:
-        self._troubles.pop(code, None)
+    def over(self, code: str, *, about: str = "") -> None:
+        self._troubles.pop((code, about), None)
 
     @property
     def troubles(self) -> list[Trouble]:
@@ -40,7 +41,7 @@ class Health:
                 self.over(code)
         for met in {fault, stopped} - {None}:
             code = Code(str(met))
-            if code not in self._troubles:
+            if (code, "") not in self._troubles:
                 self.meet(code, _WHAT[code], faults.refusal(code).lifted_by)
 
 

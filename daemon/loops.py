@@ -21,6 +21,7 @@ from client.protocol.session import AgentSession
 from daemon.archives import Archives
 from daemon.call import Call
 from daemon.dispatch import Dispatcher
+from daemon.health import Health
 from daemon.inside import Inside
 from daemon.leases import Leases
 from daemon.operations import attempt, mail, session
@@ -47,6 +48,8 @@ TICK = 15.0
 READ_FIRST = 1.0
 #: Seconds before something that met a fault is tried again.
 AGAIN = 10.0
+#: What a person is told of a supervisor that failed, until another has held the run for these seconds.
+FAILED, CALM = "SUPERVISOR_FAILED", 60.0
 #: Seconds between two looks for logs of checks that nothing names any more; and how long what a result names is kept
 #: after the end of its run, in milliseconds: as long as events are.
 TIDY, KEPT = 86_400.0, 90 * 86_400_000
@@ -60,6 +63,7 @@ class Loops:
 
     dispatcher: Dispatcher
     relay: Relay
+    health: Health
     call: Callable[[], Call]
     means: Means | None
 
@@ -113,13 +117,19 @@ class Loops:
         """
         while True:
             try:
-                ended = await supervise(node, self.means, run_id)
+                ended = await _supervised(node, self.means, run_id, self.health)
                 if ended.code is not Code.SUPERVISOR_GENERATION_FENCED:
                     return ended
                 log.info("run=%s was taken by another process: %s", run_id, ended.lifted_by)
                 await _until_free(self.relay, self.call().leases, run_id)
             except Exception:
                 log.exception("the supervisor of run=%s failed; the next one begins in %.0f s", run_id, AGAIN)
+                self.health.meet(
+                    FAILED,
+                    f"the supervisor of run {run_id} failed: nobody follows its members, which go on",
+                    f"the next one begins within {AGAIN:.0f} s; where that fails too, read why: firm node logs",
+                    about=run_id,
+                )
                 await trio.sleep(AGAIN)
 
     async def _watch_processes(self) -> None:
@@ -202,6 +212,21 @@ class Loops:
             return True
         log.warning("the daemon's own write was refused: %s, %s", outcome.code, outcome.lifted_by)
         return ROWS[outcome.code].retry is not Retry.SAME
+
+
+async def _supervised(node: Inside, means: Means | None, run_id: TeamRunId, health: Health) -> Refusal:
+    """Supervise; that the one before failed is over once this one has ended, or gone on for a while."""
+
+    async def calm() -> None:
+        await trio.sleep(CALM)
+        health.over(FAILED, about=run_id)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(calm)
+        ended = await supervise(node, means, run_id)
+        health.over(FAILED, about=run_id)
+        nursery.cancel_scope.cancel(reason="it let go of the run")
+    return ended
 
 
 async def _until_free(relay: Relay, leases: Leases, run_id: TeamRunId) -> None:

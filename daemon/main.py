@@ -43,7 +43,7 @@ from daemon.live import Live
 from daemon.loops import Loops
 from daemon.notify import Notifier
 from daemon.peer import Known, Peer, PeerProcess, resolve
-from daemon.processes import below_which, command, environment, means, terminals
+from daemon.processes import below_which, command, environment, means, read_profiles, terminals
 from daemon.relay import Relay
 from daemon.sessions import by_token, of_process, proven, tokens
 from daemon.socket import Counts, Server, serve
@@ -52,6 +52,7 @@ from store.database import Store
 from store.maintenance import Opened
 from store.migrate import NotOurs, TooNew
 from store.tx import Tx
+from supervisor.means import Means
 
 log = logging.getLogger(__name__)
 
@@ -112,8 +113,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
     notifier, crash = Notifier(config.environment), crash_at(config.crash_at)
     store = Store(config.database, crash=crash)
     store.committed, store.ended = relay.announce, health.batch_ended
-    door = doors.member.path
-    tools = means(terminals(door), config.environment, socket=door, crash=crash, secrets=secrets)
+    tools = _means(config, doors.member.path, crash, secrets, health)
     live = Live(
         store=store,
         relay=relay,
@@ -127,7 +127,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
         means=tools,
     )
     dispatcher = Dispatcher(store, live.answers, live.streams)
-    given = environment(config.environment, firm_bin=config.firm_bin, socket=door)
+    given = environment(config.environment, firm_bin=config.firm_bin, socket=doors.member.path)
     call = _caller(opened, secrets[1], command(config.firm_bin, given["PATH"]))
     own = functools.partial(call, Peer(Plane.OPERATOR, "node", os.getpid()))
     launches = Launches(
@@ -139,7 +139,7 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
         crash=crash,
     )
     server = _server(config, secrets[0], live, dispatcher, call, launches)
-    loops = Loops(dispatcher, relay, own, attrs.evolve(tools, heard=dispatcher.heard_at))
+    loops = Loops(dispatcher, relay, health, own, attrs.evolve(tools, heard=dispatcher.heard_at))
     try:
         async with trio.open_nursery() as services:
             await services.start(store.serve)
@@ -167,6 +167,12 @@ async def _daemon(config: Config, secrets: tuple[str, str], opened: Opened, door
     finally:
         store.close()
     log.info("ended daemon_gen=%d seq=%d", opened.row.daemon_gen, store.seq)
+
+
+def _means(config: Config, door: Path, crash: Crash, secrets: tuple[str, str], health: Health) -> Means:
+    for wrong in read_profiles(config.environment):
+        health.meet("PROFILE_UNUSABLE", wrong, "mend it, then: firm node stop, and firm node start", about=wrong)
+    return means(terminals(door), config.environment, socket=door, crash=crash, secrets=secrets)
 
 
 def _caller(opened: Opened, secret: str, firm: str) -> Callable[[Peer], Call]:

@@ -85,8 +85,6 @@ def means(
     ``crash`` ends the process at a boundary, for tests. ``secrets`` are the node's own. ``checks`` tells the checks of
     a supervisor that runs apart from those of the daemon.
     """
-    for wrong in profiles.add(_profiles(own)):
-        log.warning("a profile cannot be used: %s", wrong)
     data = paths.data(own.get("XDG_DATA_HOME", ""))
     tmux, workspaces = Tmux(folder, scope=scope(own), crash=crash), Workspaces()
     worktrees = Path(data, "worktrees")
@@ -111,9 +109,14 @@ def means(
     )
 
 
-def _profiles(own: Mapping[str, str]) -> Path:
+def read_profiles(own: Mapping[str, str]) -> list[str]:
+    """Add those of this user to ours; what is wrong with each that cannot be used."""
     named = own.get("XDG_CONFIG_HOME", "")
-    return (Path(named) if Path(named).is_absolute() else Path.home() / ".config") / "firm" / "profiles"
+    folder = (Path(named) if Path(named).is_absolute() else Path.home() / ".config") / "firm" / "profiles"
+    unusable = profiles.add(folder)
+    for wrong in unusable:
+        log.warning("a profile cannot be used: %s", wrong)
+    return unusable
 
 
 def quickest(source: Path, compiled: Path) -> Path:

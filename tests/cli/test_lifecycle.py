@@ -87,9 +87,8 @@ def test_a_daemon_that_falls_over_for_no_known_reason_shows_its_last_words(shell
     shell.firm("node", "start")
 
 
-@pytest.mark.parametrize("mark", ["FIRM_MEMBER_RUN_ID", "FIRM_SESSION"])
-def test_a_session_does_not_start_a_daemon_and_does_not_stop_one(shell: Shell, mark: str) -> None:
-    session = shell.having(**{mark: "x"})
+def test_a_session_does_not_start_a_daemon_and_does_not_stop_one(shell: Shell) -> None:
+    session = shell.having(FIRM_MEMBER_RUN_ID="x")
     done = session.tries("node", "start")
     assert done.status == 1
     assert "[NOT_AUTHORIZED node start]" in done.err
@@ -193,6 +192,20 @@ def test_status_without_a_daemon_ends_with_4_and_says_so_both_ways(shell: Shell)
     assert for_programs.json["live"] is False
     assert for_programs.json["ready"] is False
     assert for_programs.json["home"] == str(shell.home)
+
+
+def test_status_names_each_profile_of_the_person_that_cannot_be_used(shell: Shell, tmp_path: Path) -> None:
+    profiles = tmp_path / "firm" / "profiles"
+    profiles.mkdir(parents=True)
+    (profiles / "one.toml").write_text("argv = [")
+    (profiles / "two.toml").write_text("argv = []")
+    person = shell.having(XDG_CONFIG_HOME=str(tmp_path))
+    with person.running():
+        said = person.firm("node", "status")
+        troubles = json.loads(person.firm("node", "status", "--json"))["troubles"]
+    assert [each["code"] for each in troubles] == ["PROFILE_UNUSABLE"] * 2
+    for name in ("one.toml: not TOML", "two.toml: argv names no program"):
+        assert str(profiles / name) in said
 
 
 def test_status_says_what_it_does_not_do_and_what_it_cannot_prove(served: Shell) -> None:

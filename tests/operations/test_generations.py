@@ -360,5 +360,5 @@ async def test_a_restore_raises_every_generation_and_lets_nothing_of_before_coun
 
 async def started_loops(node: InProcessNode) -> None:
     """What the daemon's loops do before anybody is served."""
-    loops = Loops(node.dispatcher, node.relay, node.call, means=None)
+    loops = Loops(node.dispatcher, node.relay, node.live.health, node.call, means=None)
     assert await loops._try(loops._restored)

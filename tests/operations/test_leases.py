@@ -34,7 +34,7 @@ def clock(mock_clock: MockClock) -> MockClock:
 
 @asynccontextmanager
 async def counting(node: InProcessNode) -> AsyncIterator[None]:
-    loops = Loops(node.dispatcher, node.relay, node.call, means=None)
+    loops = Loops(node.dispatcher, node.relay, node.live.health, node.call, means=None)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(loops._count_leases)
         await wait_all_tasks_blocked()

@@ -343,7 +343,7 @@ async def test_one_work_that_cannot_be_admitted_holds_nobody_up(node: InProcessN
 async def test_every_run_that_goes_on_gets_a_supervisor_of_the_daemon(node: InProcessNode, still: MockClock) -> None:
     """One that was going on when the daemon began, and one that is started; none that only is planned."""
     s = await stage(node)
-    loops = Loops(node.dispatcher, node.relay, node.call, means=None)
+    loops = Loops(node.dispatcher, node.relay, node.live.health, node.call, means=None)
     async with trio.open_nursery() as nursery:
         await nursery.start(loops.serve)
         await wait_all_tasks_blocked()
@@ -374,14 +374,21 @@ async def test_a_bug_over_one_run_ends_neither_the_daemon_nor_another_run(
         return await real(asked, means, run_id)
 
     monkeypatch.setattr(loops_of_the_daemon, "supervise", once)
-    loops = Loops(node.dispatcher, node.relay, node.call, means=None)
+    loops = Loops(node.dispatcher, node.relay, node.live.health, node.call, means=None)
     async with trio.open_nursery() as nursery:
         await nursery.start(loops.serve)
         await wait_all_tasks_blocked()
         assert [(await run_now(node, run)).sup_gen for run in (s.run, other)] == [s.sup_gen, 1]
+        (trouble,) = node.live.health.troubles
+        assert trouble.code == "SUPERVISOR_FAILED"
+        assert s.run.id in trouble.what
         still.jump(loops_of_the_daemon.AGAIN)
         await wait_all_tasks_blocked()
         assert (await run_now(node, s.run)).sup_gen == s.sup_gen + 1
+        assert node.live.health.troubles == [trouble], "the next one may fail too"
+        still.jump(loops_of_the_daemon.CALM)
+        await wait_all_tasks_blocked()
+        assert node.live.health.troubles == []
         nursery.cancel_scope.cancel(reason="the test is over")
     assert "ZeroDivisionError" in caplog.text
 
