@@ -80,7 +80,7 @@ def played(home: Home, daemon: Daemon) -> Generator[Played]:
 def test_the_page_is_what_two_shells_say(played: Played) -> None:
     if RECORD:
         PAGE.write_text(played.page)
-    assert played.page == PAGE.read_text()
+    assert played.page == PAGE.read_text(), "if it is right as it is said now, write the page anew: FIRM_RECORD=1"
     refused = [answer.partition("[")[2].partition("]")[0] for _, answer, status in played.said if status]
     assert [code.partition(" ")[0] for code in refused] == [
         "NOT_AUTHORIZED",
