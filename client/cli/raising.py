@@ -19,11 +19,12 @@ from client.team_file import APART, ME, TeamFile
 
 
 def apart(node: Node, file: TeamFile, folder: str) -> None:
-    """Raises ``Usage`` where several members would write into the project's folder: without git there are no worktrees.
-    The node is told of the folder, and sees what git says of it now.
+    """Raises ``Refused`` where the project has no folder that can be used, before anything is made, and ``Usage`` where
+    several members would write into it: without git there are no worktrees.
     """
+    project = node.ask("project.add", root=_project(file, folder))
     first, second = [*(member.name for member in file.writers), "", ""][:2]
-    if second and not node.ask("project.add", root=_project(file, folder))["git_dir"]:
+    if second and not project["git_dir"]:
         lifted_by = f"make it a repository, with git init and a first commit, or leave one of them: {APART}"
         raise Usage(f"{first!r} and {second!r} would write into one folder: {_project(file, folder)}", lifted_by)
 

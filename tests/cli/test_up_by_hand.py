@@ -76,6 +76,13 @@ def test_without_a_word_the_file_is_team_toml(shell: Shell) -> None:
     )
 
 
+def test_a_folder_that_is_none_is_refused_before_anything_is_made(shell: Shell) -> None:
+    (shell.cwd / "team.toml").write_text(FILE.replace('host = "me"', 'host = "me"\nproject = "nowhere"'))
+    done = shell.tries("up", "--json")
+    assert (done.status, done.refusal["code"]) == (1, "FILE_UNUSABLE")
+    assert shell.answer("agent", "list")["items"] == []
+
+
 def test_the_example_of_the_help_is_a_team_file(shell: Shell) -> None:
     assert MORE in shell.firm("up", "--help")
     file = read("help", textwrap.dedent(MORE.partition(":\n\n")[2]))
