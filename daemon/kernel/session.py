@@ -84,6 +84,16 @@ def current(session: AgentSession, session_gen: int) -> Refusal | None:
     )
 
 
+def over(session: AgentSession) -> Refusal | None:
+    """Why nobody speaks for a session that is not closed yet, or None: the process that proved it has ended. What that
+    left behind is ended too, and says nothing more.
+    """
+    if session.process is not Liveness.STOPPED:
+        return None
+    lifted_by = "the process that proved this session has ended; its member goes on in the next one"
+    return Refusal(code=Code.CAPABILITY_DENIED, about=f"session/{session.id}", lifted_by=lifted_by)
+
+
 def exists(session: AgentSession) -> Refusal:
     """Why its member gets no other one."""
     more = "; or its supervisor opens the next one in its place" if session.driver is Driver.HOST_DRIVEN else ""

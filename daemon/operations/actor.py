@@ -18,7 +18,7 @@ from client.protocol.session import AgentSession, CapabilityState
 from client.protocol.team_run import MemberRun, TeamRun
 from client.protocol.work import Work
 from daemon.call import Call
-from daemon.kernel.session import current
+from daemon.kernel.session import current, over
 from daemon.kernel.version import moved
 from daemon.operations import find
 from store import attempt as attempts
@@ -50,7 +50,7 @@ def standing(tx: Tx, call: Call) -> Refusal | None:
     if call.session_id is None or call.session_gen is None:
         return None
     session = SESSIONS.held(tx, call.session_id)
-    if refusal := current(session, call.session_gen) or _has_left(tx, session):
+    if refusal := current(session, call.session_gen) or over(session) or _has_left(tx, session):
         return refusal
     return _by_capability(tx, call, session) if call.by_capability else None
 

@@ -250,6 +250,22 @@ async def test_a_capability_ends_with_what_it_is_bound_to(node: InProcessNode, e
         assert (await Shown(node, s.bob.session).refused(ask)).code is code
 
 
+async def test_nobody_speaks_for_a_session_whose_process_has_ended(node: InProcessNode) -> None:
+    """What that left behind may hold a connection, or the capability: it takes nothing back and says nothing more."""
+    s = await stage(node)
+    work = await s.started(s.bob)
+    await report(s, s.bob.session, C.EXITED)
+    submission = SubmitWork(work_id=work.id, expected_version=work.version, result_summary="r", report_only=True)
+    for ask in (ListWorks(), HeartbeatWork(work_id=work.id), submission):
+        by_process = await node.refused(ask, plane=Plane.MEMBER, actor=s.bob.session)
+        by_capability = await Shown(node, s.bob.session).refused(ask)
+        for refusal in (by_process, by_capability):
+            assert (refusal.code, refusal.about) == (Code.CAPABILITY_DENIED, f"session/{s.bob.session.id}")
+            assert "has ended" in refusal.lifted_by
+    (binding,) = (await node.ok(ShowWork(work_id=work.id))).bindings
+    assert binding.custody is Custody.ORPHANED_UNVERIFIED
+
+
 @pytest.mark.parametrize("state", [CapabilityState.REPLACED, CapabilityState.REVOKED])
 async def test_replaced_and_revoked_go_before_expired_and_pending(node: InProcessNode, state: CapabilityState) -> None:
     s = await stage(node)

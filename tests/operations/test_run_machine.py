@@ -41,7 +41,7 @@ class Sessions(Onward):
             return
         assert made.session_gen == self.sessions[who].session_gen + 1
         self.model.orphan(who)
-        person.session, person.state = person.session + 1, "idle"
+        person.session, person.state, person.ended = person.session + 1, "idle", False
         former, self.sessions[who] = self.sessions[who], made
         self.settled(self.world.supervise(said(made, SessionCause.READY, self.sup_gen)), may=True)
         late = self.world.ask(HeartbeatWork(), former)
@@ -74,6 +74,8 @@ class Sessions(Onward):
         if self.settled(outcome, may=to is not None and not stale):
             assert to is not None
             person.state = to
+            if cause in {SessionCause.EXITED, SessionCause.LOST, SessionCause.READY}:
+                person.ended = cause is SessionCause.EXITED
             if cause in {SessionCause.EXITED, SessionCause.LOST}:
                 self.model.orphan(who)
 
@@ -117,7 +119,7 @@ class Sessions(Onward):
     @rule(often=st.integers(0, 3), how=st.sampled_from([CancelWork, FailWork]))
     def finish(self, often: int, how: type[CancelWork | FailWork]) -> None:
         """Close every Work, end every session, complete the run: nothing begins in it any more, but in the next one."""
-        if often or self.model.state not in {"running", "draining"}:
+        if often or self.model.state not in {"running", "draining"} or self.model.people[HOST].ended:
             return
         for work, item in self.model.works.items():
             if item.phase != "closed":

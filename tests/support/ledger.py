@@ -44,9 +44,9 @@ NEVER = {
     "a live attempt at a Work that is closed or in review": """
         SELECT w.id FROM works w JOIN bindings b ON b.work_id = w.id
         WHERE b.custody IN ('claimed', 'orphaned_unverified') AND w.phase IN ('closed', 'review')""",
-    "a claimed attempt of a session that is closed or lost": """
+    "a claimed attempt of a session that is closed, or whose process has ended": """
         SELECT b.id FROM bindings b JOIN sessions s ON s.id = b.session_id
-        WHERE b.custody = 'claimed' AND s.state IN ('closed', 'recovery_required')""",
+        WHERE b.custody = 'claimed' AND (s.state = 'closed' OR s.process = 'stopped')""",
     "two sessions of one member that are not closed": """
         SELECT agent_member_id FROM sessions WHERE state <> 'closed' GROUP BY 1 HAVING count(*) > 1""",
     "a session whose process nothing proved": """

@@ -64,11 +64,12 @@ class Item:
 
 @attrs.define
 class Person:
-    """A member with the state of its one session, and how many it has had."""
+    """A member with the state of its one session, and how many it has had. Nobody speaks for one that has ``ended``."""
 
     state: str = "idle"
     session: int = 1
     paused: bool = False
+    ended: bool = False
 
 
 @attrs.define

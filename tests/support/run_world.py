@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant
 
 from client.protocol.ids import MembershipId, WorkId
 from client.protocol.operation import Plane, Request
-from client.protocol.refusals import Refusal
+from client.protocol.refusals import Code, Refusal
 from client.protocol.session import AgentSession
 from client.protocol.work_asks import ShowWork
 from tests.support import ledger
@@ -98,10 +98,13 @@ class Asking(RuleBasedStateMachine):
         return list(self.model.works)
 
     def by(self, who: str, request: Request[Any]) -> Outcome:
-        return self.world.ask(request, self.sessions[who], host=who == HOST)
+        outcome = self.world.ask(request, self.sessions[who], host=who == HOST)
+        assert denied(outcome) == self.model.people[who].ended
+        return outcome
 
     def settled(self, outcome: Outcome, *, may: bool) -> bool:
-        """Whether it was done, which is what the model says."""
+        """Whether it was done, which is what the model says, unless nobody asked for it."""
+        may = may and not denied(outcome)
         assert isinstance(outcome, Refusal) != may, (outcome, may, self.model)
         self.done[f"{self.world.asked[-1]} {'done' if may else outcome.code}"] += 1
         return may
@@ -140,6 +143,11 @@ class Asking(RuleBasedStateMachine):
             last = shown.bindings[-1] if shown.bindings else None
             assert (last and (last.fence, last.custody)) == (item.last and (item.last.fence, item.last.custody))
             assert len(shown.receipts) == item.receipts
+
+
+def denied(outcome: Outcome) -> bool:
+    """Whether who asked speaks for nobody."""
+    return isinstance(outcome, Refusal) and outcome.code is Code.CAPABILITY_DENIED
 
 
 @asynccontextmanager
