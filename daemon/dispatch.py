@@ -183,6 +183,9 @@ class Dispatcher:
 
     async def _stream(self, op: Operation, call: Call, ask: Ask, request: Any, reply: Reply, room: Room) -> None:
         try:
+            if refusal := self.store.look(lambda tx: standing(tx, call)):
+                reply(_refuse(ask, refusal))
+                return
             async with contextlib.aclosing(self.streams[op.name](call, request)) as outcomes:
                 async for outcome in outcomes:
                     if isinstance(outcome, Refusal):

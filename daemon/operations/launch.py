@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -13,7 +14,7 @@ from client.protocol.effect import Certainty, EffectKind, EffectState, RuntimeEf
 from client.protocol.ids import EffectId, SessionId
 from client.protocol.project import Project
 from client.protocol.refusals import Code, Refusal
-from client.protocol.session import AgentSession
+from client.protocol.session import AgentSession, Liveness
 from daemon.call import Call
 from daemon.kernel.session import current
 from daemon.kernel.team_run import present
@@ -56,7 +57,8 @@ def admit(
     if profile is None:
         lifted_by = f"there is no profile {session.profile!r}: firm agent update {agent.id} --profile command"
         return Refusal(code=Code.LAUNCH_DENIED, about=f"agent/{agent.id}", lifted_by=lifted_by)
-    process = {"pid": effect.pid, "start_ticks": effect.start_ticks, "boot_id": effect.boot_id}
+    process: dict[str, Any] = {"pid": effect.pid, "start_ticks": effect.start_ticks, "boot_id": effect.boot_id}
+    process["process"] = Liveness.UNKNOWN  # it may say yet that the process of the launch before had ended
     session = SESSIONS.change(tx, session, kind="launching", actor=call.actor, at=call.now, **process)
     place = profiles.Place(effect.cwd, str(folder(session.id)))
     env = {**environment, **place.env(profile), **_envelope(call, session, agent, project, effect)}

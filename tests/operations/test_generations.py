@@ -10,7 +10,7 @@ import pytest
 
 from client.protocol.attempt import AdmitWork, Custody, DeliveryCause, HeartbeatWork, RecordCheck, ReportDelivery
 from client.protocol.board import ListDue
-from client.protocol.effect import DeliverEffect, EffectKind, ShowWords, Wake
+from client.protocol.effect import DeliverEffect, EffectKind, ShowWords, StepIn, Wake
 from client.protocol.event import ListEvents
 from client.protocol.ids import DaemonGen, FilePath, ReceiptId, SessionGen, UnixMs
 from client.protocol.node import BackUpNode
@@ -264,6 +264,14 @@ async def test_nobody_speaks_for_a_session_whose_process_has_ended(node: InProce
             assert "has ended" in refusal.lifted_by
     (binding,) = (await node.ok(ShowWork(work_id=work.id))).bindings
     assert binding.custody is Custody.ORPHANED_UNVERIFIED
+
+
+async def test_nor_does_anybody_step_in_for_one(node: InProcessNode) -> None:
+    """A stream is asked whether what its connection proved still holds, like everything else."""
+    s = await effects.live(node)
+    await report(s, s.ann.session, C.EXITED)
+    refusal = await node.refused(StepIn(session_id=s.bob.session.id), plane=Plane.HOST, actor=s.ann.session)
+    assert (refusal.code, refusal.about) == (Code.CAPABILITY_DENIED, f"session/{s.ann.session.id}")
 
 
 @pytest.mark.parametrize("state", [CapabilityState.REPLACED, CapabilityState.REVOKED])

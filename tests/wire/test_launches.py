@@ -20,7 +20,7 @@ from client.protocol.event import WaitForEvent
 from client.protocol.frames import MAX_ANSWER, Frames
 from client.protocol.operation import Plane, R, Request
 from client.protocol.refusals import Code
-from client.protocol.session import AgentSession, OpenSession, SessionState
+from client.protocol.session import AgentSession, Liveness, OpenSession, SessionState
 from client.protocol.team_run import TakeTeamRun, TeamRun
 from daemon import launches
 from providers.port import Exit, Handle, Launch, Provider
@@ -218,6 +218,22 @@ async def test_a_program_that_is_missing_is_settled_with_the_reason(scene: Scene
     assert done.readback == "exec failed: cannot run the program: No such file or directory (errno 2)"
     session = scene.session_now()
     assert (session.state, session.pid) == (SessionState.COLD, 0)
+
+
+async def test_a_launch_after_one_that_failed_has_a_process_that_may_live(scene: Scene) -> None:
+    """Whoever it becomes may ask before it is settled."""
+    scene.world.program("/nothing/here")
+    await scene.started(await scene.start())
+    await scene.settled()
+    assert scene.session_now().process is Liveness.STOPPED
+    of = scene.session
+    ask = PrepareEffect(
+        session_id=of.id, session_gen=of.session_gen, sup_gen=scene.run.sup_gen, cwd=str(scene.world.node.home)
+    )
+    again = attrs.evolve(scene, effect=await scene.ok(ask))
+    await again.started(await again.speak("half"))
+    await until(again.told)
+    assert scene.session_now().process is Liveness.UNKNOWN
 
 
 @pytest.mark.parametrize("says", ["die", "exec and die", "half"])
