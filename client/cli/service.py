@@ -48,6 +48,11 @@ def reachable() -> bool:
     return systemctl("show", "--property=Version").returncode == 0
 
 
+def main_pid() -> int:
+    """Of the daemon that the units run; 0 where they run none."""
+    return int(systemctl("show", "--value", "--property=MainPID", UNITS[1]).stdout or 0)
+
+
 def systemctl(*arguments: str, within: float = _ANSWERS) -> subprocess.CompletedProcess[str]:
     """A user manager that hangs is one that refuses: 124, as ``timeout`` says it, and why on standard error."""
     command = ["systemctl", "--user", *arguments]

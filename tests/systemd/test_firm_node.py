@@ -139,6 +139,15 @@ def test_units_that_systemd_does_not_let_go_of_are_not_removed(person: Person) -
         assert all((person.manager.unit_folder / unit).exists() for unit in UNITS)
 
 
+def test_an_uninstall_that_was_cut_off_is_finished_by_the_next(person: Person) -> None:
+    person.firm("node", "install")
+    person.manager.systemctl("disable", "--now", "firm.socket")
+    (person.manager.unit_folder / "firm.socket").unlink()
+    for _ in range(2):
+        person.firm("node", "uninstall")
+        assert not (person.manager.unit_folder / "firm.service").exists()
+
+
 @contextmanager
 def unstoppable(person: Person, *units: str) -> Generator[None]:
     folders = [person.manager.unit_folder / f"{unit}.d" for unit in units]

@@ -72,14 +72,16 @@ def _uninstall(*, as_json: bool) -> int:
         return _refuse(*other, as_json=as_json)
     if service.systemctl("is-active", "firm.service").returncode == 0:
         return _refuse("the daemon runs under the units", "firm node stop, then uninstall", as_json=as_json)
-    if why := _fails("disable", "--now", "firm.socket"):
+    there = os.path.exists(os.path.join(service.folder(), "firm.socket"))  # else an uninstall was cut off, or done
+    if there and (why := _fails("disable", "--now", "firm.socket")):
         return _refuse(why, "mend that and uninstall again", as_json=as_json)
     for unit in UNITS:
         path = os.path.join(service.folder(), unit)
         if os.path.exists(path):
             os.remove(path)
     if why := _fails("daemon-reload"):
-        return _refuse(f"they are removed, and {why}", "systemctl --user daemon-reload", as_json=as_json)
+        meaning = f"The units are removed, and systemd was not told: {why}."
+        return say.declined("UNITS_UNCHANGED", "", meaning, "systemctl --user daemon-reload", as_json=as_json)
     text = "Removed the units. Nothing in FIRM_HOME was touched."
     say.out(say.dumps({"installed": False, "folder": service.folder(), "units": UNITS}) if as_json else text)
     return 0

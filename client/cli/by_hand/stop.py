@@ -22,12 +22,13 @@ def run(_: str, given: dict[str, object]) -> int:
     as_json = bool(given.get("_json"))
     home = paths.home()
     if service.installed(home):
-        pid = holder(home)
+        # Who holds the lock; where the kernel's list names that file system otherwise, as systemd knows it.
+        pid = holder(home) or service.main_pid()
         done = service.systemctl("stop", *service.UNITS, within=service.CHANGES)  # returns when the process is gone
         if done.returncode:
             meaning = f"systemd did not stop {' and '.join(service.UNITS)}: {' '.join(done.stderr.split())}"
             return say.declined("NODE_DAEMON_DRAINING", "", meaning, _READ_WHY, as_json=as_json)
-        if pid and pid != holder(home):
+        if pid and gone(pid, 0):
             return _stopped(pid, as_json=as_json)
     return _stop(home, as_json=as_json)
 
