@@ -25,7 +25,7 @@ from store.session import SESSIONS
 from store.team_run import TEAM_RUNS
 from store.tx import Tx
 from supervisor.means import Means, handle_of
-from supervisor.screens import KEPT, Screens
+from supervisor.screens import KEPT, UNREAD, Screens
 
 log = logging.getLogger(__name__)
 
@@ -81,8 +81,7 @@ class Terminals:
         if found.purged:
             why = "what was said in its run was purged"
         elif last is None:
-            old = call.now - ended_at > KEPT
-            why = "it was kept for seven days" if old else "it was blank, or could not be read or kept at its end"
+            why = _why_none(ended, old=call.now - ended_at > KEPT)
         return Terminal(
             session_id=found.session.id,
             argv=[],
@@ -144,7 +143,7 @@ def _noted(unit: Unit) -> None:
 
 def _come(tx: Tx, call: Call, ask: StepIn) -> Handle | Refusal:
     """Note who steps in; the terminal is looked for again, since it may have gone meanwhile."""
-    found = _found(tx, call, ask)
+    found = actor.standing(tx, call) or _found(tx, call, ask)
     if isinstance(found, Refusal):
         return found
     if found.over is not None and not found.lost:
@@ -182,8 +181,19 @@ def _over(tx: Tx, found: AgentSession, launch: RuntimeEffect) -> tuple[str, Unix
     return reason or cause, at
 
 
+def _why_none(ended: str, *, old: bool) -> str:
+    if old:
+        return "it was kept for seven days"
+    if ended == UNREAD:
+        return "it is read together with how the process ended; where that stays so, whoever was to read it was killed"
+    return "it was blank, or could not be read or kept at its end"
+
+
 def _no_terminal(session_id: SessionId) -> Refusal:
-    lifted_by = "it has no terminal of ours; only a process that a supervisor started has one, while it is open"
+    lifted_by = (
+        "it has no terminal of ours: only a process that a supervisor started has one; what stood there before it "
+        "ended, or on that of the one before: firm logs NAME --last"
+    )
     return Refusal(code=Code.INVALID_STATE_TRANSITION, about=f"session/{session_id}", lifted_by=lifted_by)
 
 

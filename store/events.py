@@ -73,13 +73,13 @@ _END_OF_SESSION = sql("""
     SELECT kind, at FROM events
     WHERE stream = 'session/' || :session_id AND (kind GLOB 'exited: *' OR kind GLOB 'lost: *' OR kind GLOB 'ended: *'
         OR kind IN ('stopped', 'closed', 'superseded', 'unbound', 'launch failed'))
-    ORDER BY (kind GLOB 'exited: *' OR kind GLOB 'lost: *') DESC, version DESC LIMIT 1
+    ORDER BY (kind GLOB 'exited: *') DESC, (kind = 'stopped') DESC, (kind GLOB 'lost: *') DESC, version DESC LIMIT 1
 """)
 
 
 def end_of_session(tx: Tx, session_id: SessionId) -> tuple[str, UnixMs] | None:
     """How the process of a session ended, as it was told last, and when. What was seen of it counts before what was
-    done to its record.
+    done to it, and that before what was done to its record.
     """
     found = tx.row(_END_OF_SESSION, session_id=session_id)
     return (str(found[0]), UnixMs(found[1])) if found else None

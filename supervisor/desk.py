@@ -31,7 +31,7 @@ from providers.records import Reading
 from supervisor.decide import MOST_FAILURES, Action, Adopt
 from supervisor.means import Means, cleared, end, give, goes_on, handle_of, start
 from supervisor.records import Records
-from supervisor.screens import values
+from supervisor.screens import UNREAD, values
 from supervisor.starts import Starts
 
 log = logging.getLogger(__name__)
@@ -222,7 +222,7 @@ class Desk:
             await self._report(session, SessionCause.LOST, "lost: its terminal is gone, its process is not")
             return
         said = await self.records.since(session.id)
-        await self._report(session, SessionCause.EXITED, "how it ended is not read yet", said)
+        await self._report(session, SessionCause.EXITED, UNREAD, said)
         self.means.crash(Boundary.EXIT_REPORTED)
         await self._report(session, SessionCause.EXITED, await _how(self, session, handle))
         if trio.current_time() - began >= _SETTLED_IN:
@@ -307,14 +307,14 @@ class Desk:
         elif pane is not None and pane.ended is None:
             await self._launch(seat, session, launch)
         else:
+            if pane is not None:
+                await keep_screen(self, session, await self.means.provider.capture(pane.handle))
             await self.settle(launch, Certainty.NOT_APPLIED, NO_TERMINAL if pane is None else _UNPROVEN)
 
     async def _report(
         self, session: AgentSession, cause: SessionCause, reason: str, said: Reading | None = None
     ) -> None:
-        """A refusal means that the session has moved on meanwhile: it was stopped, or another took its place. ``said``
-        is what its records say.
-        """
+        """A refusal means that the session has moved on meanwhile. ``said`` is what its records say."""
         asked = ReportSession(
             session_id=session.id,
             session_gen=session.session_gen,

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 #: Milliseconds for which one is kept, and how many are at most: the newest.
 KEPT, MOST = 7 * 86_400_000, 500
+#: What is told of an end before it is known how: the last screen is read and kept between the two.
+UNREAD = "how it ended is not read yet"
 #: Seconds that writing one may take: a disk that hangs must not keep the end of a process from being told.
 _WRITE_SECONDS = 2.0
 #: What stands where a secret stood.
@@ -32,8 +34,8 @@ MASK = "***"
 _PART, _LEAST = 12, 6
 #: Names of variables whose values are taken for secret.
 _SECRET = re.compile(
-    r"TOKEN|SECRET|PASS(?:WORD|WD|PHRASE|CODE)|CREDENTIAL|COOKIE|CAPABILITY|AUTH(?!OR)"
-    r"|(?:^|_)PASS(?:_|$)|(?:^|_|API|ACCESS|PRIVATE)KEYS?(?:_|$)"
+    r"TOKEN|SECRET|PASS(?:WORD|WD|PHRASE|CODE)|CREDENTIAL|CREDS|COOKIE|CAPABILITY|AUTH(?!OR(?!IZATION))"
+    r"|(?:^|_)PASS(?:_|$)|_PWD(?:_|$)|(?:^|_|API|ACCESS|PRIVATE)KEYS?(?:_|$)"
 )
 
 

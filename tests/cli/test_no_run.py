@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from tests.cli.shell import Shell
@@ -58,6 +60,23 @@ def test_with_several_runs_they_are_named_and_a_member_is_found_in_its_own(shell
         assert shell.firm("reopen", member) == f"{member} takes part again; its process is started.\n"
         done = shell.tries("reopen", member)
         assert f"'{member}' has no closed place in run {place['team_run_id']}" in done.err
+
+
+def test_the_last_screen_of_a_name_that_fits_two_members_is_that_of_neither(shell: Shell) -> None:
+    with shell.running():
+        ids: list[str] = []
+        for team in ("a", "b"):
+            ids.append(shell.answer("agent", "create", "kiwi")["id"])
+            shell.firm("team", "create", team, "--host-agent-id", ids[-1])
+            run = shell.answer("team-run", "create", team)
+            shell.firm("team-run", "start", str(run["id"]), "--expected-version", "1")
+            with subprocess.Popen(["/bin/sleep", "60"]) as own:
+                session = shell.answer("session", "bind", ids[-1], "--pid", str(own.pid))
+                own.kill()
+            shell.firm("wait", f"session:{session['id']}.state=closed")
+        done = shell.tries("logs", "kiwi", "--last")
+        assert done.status == 2
+        assert all(each in done.err for each in ids)
 
 
 def test_reopen_says_what_a_process_waits_for_where_the_run_drains(shell: Shell) -> None:

@@ -9,7 +9,7 @@ import attrs
 import pytest
 import trio
 
-from client.protocol.effect import Certainty, ShowTerminal, StepIn, SweepSessions, Swept, Terminal
+from client.protocol.effect import Certainty, CloseSession, ShowTerminal, StepIn, SweepSessions, Swept, Terminal
 from client.protocol.ids import SessionId
 from client.protocol.refusals import Code, Refusal
 from client.protocol.session import SessionCause
@@ -20,7 +20,7 @@ from providers.port import Handle, Pane, Seen, Stopped, Unreachable
 from store import session as sessions
 from store.effect import launch_of
 from supervisor.means import Means, handle_of
-from supervisor.screens import KEPT
+from supervisor.screens import KEPT, UNREAD
 from tests.support import effects, refusals
 from tests.support.node import InProcessNode
 from tests.support.refusals import refused_while_spoilt
@@ -106,6 +106,22 @@ async def test_where_nothing_is_kept_it_says_why(node: InProcessNode) -> None:
     assert shown.no_screen == "it was blank, or could not be read or kept at its end"
     node.execute("UPDATE events SET at = at - ?", KEPT + 1000)
     assert (await node.ok(of_bob(s))).no_screen == "it was kept for seven days"
+
+
+async def test_before_it_is_known_how_it_ended_nothing_is_said_of_a_blank_one(node: InProcessNode) -> None:
+    s = await effects.live(node)
+    await supervised(s, said(s.bob.session, SessionCause.EXITED, s.sup_gen, reason=UNREAD))
+    shown = await node.ok(of_bob(s))
+    assert shown.ended == UNREAD
+    assert shown.no_screen.startswith("it is read together with how the process ended")
+
+
+async def test_one_that_was_lost_and_ended_later_ended_then(node: InProcessNode) -> None:
+    s = await ended(node, SessionCause.LOST, "lost: its terminal is gone, its process is not")
+    stop = await node.ok(CloseSession(session_id=s.bob.session.id))
+    await supervised(s, effects.settle(s, stop))
+    shown = await node.ok(of_bob(s))
+    assert (shown.live, shown.ended) == (False, "stopped")
 
 
 async def test_what_was_said_in_a_run_that_was_purged_is_not_shown_and_does_not_stay(node: InProcessNode) -> None:

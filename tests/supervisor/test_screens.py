@@ -123,13 +123,19 @@ def test_what_is_too_short_to_be_told_from_any_text_is_left() -> None:
         "X_AUTH",
         "KEY",
         "DB_PASS",
+        "DB_PWD",
+        "AUTHORIZATION",
+        "HTTP_AUTHORIZATION",
+        "AWS_CREDS",
     ],
 )
 def test_a_name_says_that_its_value_is_secret(name: str) -> None:
     assert values({name: "v"}) == ["v"]
 
 
-@pytest.mark.parametrize("name", ["HOME", "GIT_AUTHOR_NAME", "KEYBOARD", "MONKEY", "COMPASS", "PATH", "BYPASSED"])
+@pytest.mark.parametrize(
+    "name", ["HOME", "GIT_AUTHOR_NAME", "KEYBOARD", "MONKEY", "COMPASS", "PATH", "BYPASSED", "PWD"]
+)
 def test_other_names_do_not(name: str) -> None:
     assert values({name: "v"}) == []
 

@@ -27,8 +27,8 @@ FIELDS: tuple[Field, ...] = (
 MORE = """
 
 Once its process has ended, what the terminal showed last is kept for seven
-days: at most 50 lines, with the secrets masked that firm gave to it. Where
-there is none it says why."""
+days: at most 50 lines, with the secrets of its environment masked. Where there
+is none it says why."""
 
 
 def run(_: str, given: dict[str, object]) -> int:
@@ -55,6 +55,8 @@ def _whose(node: Node, name: str, *, last: bool) -> Any:
     of = [each for each in node.every("session.list") if each["agent_member_id"] in agents or each["id"] == name]
     over = [each for each in of if each["state"] == "closed" or each["process"] == "stopped"]
     if over and (last or all(each["state"] == "closed" for each in of)):
+        if len(whose := {each["agent_member_id"] for each in over}) > 1:
+            raise Usage(f"several members are called {name!r}", "say which: " + ", ".join(sorted(whose)))
         return over[-1]
     open_ = node.session(name)
     if last:
