@@ -10,7 +10,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from client.protocol.codec import pack_plain, unpackb
+from client.protocol.codec import packb, unpackb
 from client.protocol.ids import TeamRunId
 from client.protocol.message import Message
 from store import message as messages
@@ -66,7 +66,7 @@ def purge(tx: Tx, run_id: TeamRunId, words: str) -> None:
         _rewrite_message(tx, message, words)
     for run in runs:
         for n, answer in tx.rows(_REPLIES, run=run):
-            tx.rows(_WRITE_REPLY, n=n, answer=pack_plain(_within(unpackb(answer), said, words)))
+            tx.rows(_WRITE_REPLY, n=n, answer=packb(_within(unpackb(answer), said, words)))
 
 
 def _rewrite_message(tx: Tx, message: Message, words: str) -> None:
@@ -82,7 +82,7 @@ def _rewrite_events(tx: Tx, stream: str, fields: tuple[str, ...], words: str) ->
             plain = unpackb(body)
         except ValueError as error:
             raise Unreadable(f"events/{seq}", str(error)[:200]) from error
-        tx.rows(_WRITE_EVENT, seq=seq, body=pack_plain(_without(plain, fields, words)))
+        tx.rows(_WRITE_EVENT, seq=seq, body=packb(_without(plain, fields, words)))
         runs |= {run} if run else set()
     return runs
 

@@ -18,9 +18,10 @@ from client.cli.works_of import Works
 from client.team_file import APART, ME, TeamFile
 
 
-def apart(node: Node, file: TeamFile, folder: str) -> None:
-    """Raises ``Refused`` where the project has no folder that can be used, before anything is made, and ``Usage`` where
-    several members would write into it: without git there are no worktrees.
+def usable(node: Node, file: TeamFile, folder: str) -> None:
+    """Raises ``Refused`` where the project has no folder that can be used, and ``Usage`` where several members would
+    write into it: without git there are no worktrees. Before anything else is made the node knows the folder, with what
+    git says of it now.
     """
     project = node.ask("project.add", root=_project(file, folder))
     first, second = [*(member.name for member in file.writers), "", ""][:2]

@@ -122,10 +122,10 @@ def _daemon(*, as_json: bool) -> int:
 
 
 def _up(wanted: Any, folder: str, given: dict[str, object], *, as_json: bool) -> int:
-    from client.cli.raising import Raising, apart
+    from client.cli.raising import Raising, usable
 
     node = Node()
-    apart(node, wanted, folder)
+    usable(node, wanted, folder)
     raising = Raising(node, wanted, folder, lambda text: None if as_json else say.out(f"  {text}"))
     again = f"firm up {shlex.quote(str(given.get('file', 'team.toml')))}"
     try:
