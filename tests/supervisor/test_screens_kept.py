@@ -1,4 +1,4 @@
-"""A supervisor over real processes whose last screen cannot be kept."""
+"""What a supervisor keeps of real processes: whether it can be kept, and of one that ended while nobody looked."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 import trio
 
+from client.protocol.effect import Certainty
 from client.protocol.event import ListEvents
 from client.protocol.ids import SessionId
+from providers.port import Handle, Launch
 from supervisor.means import handle_of
+from tests.supervisor.test_adopt import prepared
 from tests.support.runtime import Runtime, runtime
 from tests.support.terminals import until
 
@@ -23,6 +26,21 @@ async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     async with runtime(tmp_path / "home", monkeypatch) as running:
         with trio.fail_after(25):
             yield running
+
+
+async def test_of_a_launch_that_ended_while_nobody_looked_the_last_screen_is_kept(world: Runtime) -> None:
+    session, effect = await prepared(world)
+    words = ("/bin/sh", "-c", "echo out of luck")
+    found = await world.provider.start(Launch(launch_id=effect.id, argv=words, cwd=effect.cwd))
+    assert isinstance(found, Handle)
+    await world.provider.ended(found)
+    world.supervise()
+    assert (await world.live()).id == session.id
+    first, _ = await world.effects()
+    assert (first.certainty, first.readback) == (Certainty.NOT_APPLIED, "its process ended before it was proven")
+    last = await world.means.screens.last(session)
+    assert last is not None
+    assert "out of luck" in last.text
 
 
 async def test_a_disk_that_takes_no_last_screen_hinders_nothing(
